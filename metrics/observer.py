@@ -1,0 +1,89 @@
+"""Facts in, metric values out."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from goalproxy.proxy.core import facts
+from goalproxy.proxy.goal import changes
+
+from . import catalogue
+from .catalogue import Metric
+
+_UNKNOWN = "unknown"
+_LABEL_LENGTH = 64
+
+
+class Observer:
+    """Keeps the metrics of one sidecar in a registry. Call it with each fact, one at a time."""
+
+    def __init__(self, registry: CollectorRegistry, version: str) -> None:
+        told = [metric for metric in catalogue.CATALOGUE if metric not in catalogue.TRAFFIC]
+        self._counters = {m: Counter(m.name, m.help, m.labels, registry=registry) for m in told if m.kind == "counter"}
+        self._gauges = {m: Gauge(m.name, m.help, m.labels, registry=registry) for m in told if m.kind == "gauge"}
+        self._agent = _UNKNOWN
+        self._set(catalogue.BUILD_INFO, 1, version)
+        self._set(catalogue.AGENT_UP, 1, _UNKNOWN)
+
+    def __call__(self, fact: facts.Fact) -> None:
+        """Take a fact."""
+        if isinstance(fact, facts.GoalChanged):
+            self._on_goal(fact.owner, fact.change)
+        elif isinstance(fact, facts.ControlAnswered):
+            self._count(catalogue.CONTROL_REQUESTS, 1, self._agent, fact.action, fact.result)
+        elif isinstance(fact, facts.CommandSeen):
+            self._count(catalogue.COMMANDS, 1, self._agent, fact.word, fact.answered_by)
+        elif isinstance(fact, facts.NotRewritten):
+            self._count(catalogue.NOT_REWRITTEN, 1, fact.method)
+        elif isinstance(fact, facts.AgentIdentified):
+            self._on_agent(fact)
+        else:
+            self._set(catalogue.AGENT_UP, 0, self._agent)
+
+    def _on_agent(self, fact: facts.AgentIdentified) -> None:
+        self._gauges[catalogue.AGENT_UP].clear()
+        self._gauges[catalogue.AGENT_INFO].clear()
+        self._agent = agent_label(fact.name)
+        self._set(catalogue.AGENT_UP, 1, self._agent)
+        version = fact.version[:_LABEL_LENGTH]
+        self._set(catalogue.AGENT_INFO, 1, self._agent, version, str(fact.protocol), fact.dialect)
+
+    def _on_goal(self, owner: facts.Owner, change: changes.Change) -> None:
+        agent = self._agent
+        match change:
+            case changes.GoalStarted():
+                self._count(catalogue.GOALS_STARTED, 1, agent, owner)
+            case changes.GoalRestored():
+                self._count(catalogue.GOALS_RESTORED, 1, agent, owner)
+            case changes.GoalStopped(outcome):
+                self._count(catalogue.GOALS_FINISHED, 1, agent, owner, outcome)
+            case changes.StatusChanged(before, after):
+                self._move(owner, before, after)
+            case changes.RoundStarted():
+                self._count(catalogue.GOAL_ITERATIONS, 1, agent, owner)
+            case changes.TokensUsed(tokens):
+                self._count(catalogue.GOAL_TOKENS, tokens, agent, owner, "total")
+            case changes.TimeUsed(seconds):
+                self._count(catalogue.GOAL_SECONDS, seconds, agent, owner)
+            case changes.LateReport():
+                self._count(catalogue.GOAL_REPORTS_IGNORED, 1, agent)
+            case changes.UnknownStatus():
+                self._count(catalogue.GOAL_STATUSES_UNKNOWN, 1, agent)
+
+    def _move(self, owner: str, before: str | None, after: str | None) -> None:
+        goals = self._gauges[catalogue.GOALS]
+        if before is not None:
+            goals.labels(self._agent, owner, before).dec()
+        if after is not None:
+            goals.labels(self._agent, owner, after).inc()
+
+    def _count(self, metric: Metric, amount: float, *labels: str) -> None:
+        self._counters[metric].labels(*labels).inc(amount)
+
+    def _set(self, metric: Metric, value: float, *labels: str) -> None:
+        self._gauges[metric].labels(*labels).set(value)
+
+
+def agent_label(name: str) -> str:
+    """An agent's own name as a label: without the scope of its package, bounded; ``unknown`` if it has none."""
+    return name.rpartition("/")[2].strip()[:_LABEL_LENGTH] or _UNKNOWN

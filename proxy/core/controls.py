@@ -1,0 +1,189 @@
+"""Control of a goal that the agent keeps: checked here, sent in the agent's own dialect, answered promptly.
+
+Agents hold their replies for minutes. The client gets its reply when the agent has published what came of the command,
+has answered, or has had time enough to refuse; the agent's late reply is swallowed, and a late error rolls back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from goalproxy.mappers.base import Prompt, at
+from goalproxy.proxy.goal import control as controls
+from goalproxy.proxy.goal.control import Control, Refusal
+from goalproxy.proxy.wire import acp, extension, jsonrpc
+from goalproxy.proxy.wire.envelope import Id, load
+
+from .actions import Relay, SetTimer, Swallow, ToAgent
+from .connection import Connection
+from .events import FromAgent, FromClient
+from .facts import ControlAnswered
+from .session import PendingControl, Session
+
+CONTROL_TIMER = "control:"
+INTENT_TIMER = "intent:"
+GRACE = 300
+"""Milliseconds that an agent has to publish or to refuse, before the expected state is shown."""
+
+
+def on_control(connection: Connection, event: FromClient) -> None:
+    """A control request of the client, under the neutral name or an alias."""
+    mapper = connection.goals
+    if mapper is None:
+        connection.do(Relay())
+        return
+    params = (load(event.line) or {}).get("params")
+    is_alias = event.envelope.method == extension.SESSION_ALIAS
+    connection.do(Swallow())
+    try:
+        control = controls.read_control(
+            params, actions=mapper.actions, limit=mapper.objective_limit, update_is_set=is_alias
+        )
+        session = connection.sessions.get(control.session_id)
+        if session is None or not session.visible:
+            raise Refusal(f"Unknown session: {control.session_id}")
+        ask(connection, session, control, event.envelope.id)
+    except Refusal as refusal:
+        word = at(params, "action")
+        connection.record(ControlAnswered(word if word in controls.ACTIONS else "unknown", "invalid"))
+        connection.answer_error(event.envelope.id, acp.INVALID_PARAMS, str(refusal))
+
+
+def ask(
+    connection: Connection, session: Session, control: Control, client_id: Id | UnsetType, reply: Any = None
+) -> None:
+    """Carry out a checked control, and answer the client's request with ``reply`` (by default ``{}``).
+
+    Raises Refusal; nothing has changed then.
+    """
+    tracker = session.tracker
+    controls.check_state(control, tracker.shown, known=tracker.known)
+    if control.action == "pause" and tracker.shown and tracker.shown.status == "paused":
+        connection.record(ControlAnswered("pause", "ok"))
+        connection.answer(client_id, reply or {})
+        return
+    send(connection, session, control, client_id, reply or {})
+
+
+def send(
+    connection: Connection, session: Session, control: Control, client_id: Id | UnsetType, reply: dict[str, Any]
+) -> None:
+    """Send a control to the agent in its dialect; the client's request, if one waits, gets ``reply``. Raises Refusal."""
+    mapper = connection.goals
+    call = mapper and mapper.call(control.action, session.id, control.objective, prompted=session.prompted)
+    if call is None:
+        raise Refusal(f'This agent would read "{control.objective}" as a command; say it in other words.')
+    if isinstance(call, Prompt):
+        session.prompted = True
+        prompt = [{"type": "text", "text": call.text}]
+        agent_id = connection.request(acp.PROMPT, {"sessionId": session.id, "prompt": prompt})
+    else:
+        agent_id = connection.request(call.method, call.params)
+    generation = session.tracker.submit(control.action, control.objective)
+    connection.awaiting[str, agent_id] = PendingControl(
+        session, control.action, generation, agent_id, client_id, reply, is_prompt=isinstance(call, Prompt)
+    )
+    connection.do(SetTimer(CONTROL_TIMER + agent_id, GRACE))
+
+
+def settle(connection: Connection, session: Session) -> None:
+    """The agent published something: whoever waited for it is answered, after the snapshot."""
+    for pending in _pending(connection):
+        if pending.session is session and not session.tracker.is_pending(pending.generation):
+            connection.publish(session)
+            _answer(connection, pending)
+
+
+def on_timer(connection: Connection, agent_id: str) -> None:
+    """The agent has had time enough to refuse: show what the command is expected to give, and answer."""
+    pending = connection.awaiting.get((str, agent_id))
+    if isinstance(pending, PendingControl) and pending.client_id is not UNSET:
+        pending.session.tracker.expect(pending.generation, connection.now)
+        connection.publish(pending.session)
+        _answer(connection, pending)
+
+
+def on_intent_timer(connection: Connection, key: str) -> None:
+    """The same for a ``/goal`` prompt, which the agent answers itself."""
+    generation, _, ident = key.partition(":")
+    session = connection.sessions.get(ident)
+    if session is not None:
+        session.tracker.expect(int(generation), connection.now)
+        connection.publish(session)
+
+
+def on_response(connection: Connection, event: FromAgent, pending: PendingControl) -> None:
+    """The agent's reply to a control; it is never the client's to see."""
+    connection.do(Swallow())
+    tracker = pending.session.tracker
+    was_pending = tracker.is_pending(pending.generation)
+    if event.envelope.failed:
+        tracker.refused(pending.generation)
+        connection.publish(pending.session)
+        _refuse(connection, pending, at(load(event.line), "error"), late=was_pending)
+        return
+    verdict = tracker.lapsed if pending.is_prompt else tracker.accepted
+    changes = verdict(pending.generation, connection.now)
+    connection.record_changes(changes)
+    connection.publish(pending.session)
+    if was_pending and pending.is_prompt and not changes:
+        _refuse(connection, pending, {"message": "The agent did not take the command."}, late=True)
+    else:
+        _answer(connection, pending)
+
+
+def on_cancel_request(connection: Connection, event: FromClient) -> None:
+    """The client takes a request back. One that the proxy holds is answered here, and taken back from the agent too."""
+    ident = at(load(event.line), "params", "requestId")
+    for pending in _pending(connection):
+        if type(pending.client_id) is type(ident) and pending.client_id == ident:
+            connection.do(
+                Swallow(),
+                ToAgent(jsonrpc.notification(acp.CANCEL_REQUEST, {"requestId": pending.agent_id})),
+            )
+            pending.session.tracker.refused(pending.generation)
+            connection.publish(pending.session)
+            _finish(connection, pending, acp.REQUEST_CANCELLED, "The request was cancelled.")
+            return
+    connection.do(Relay())
+
+
+def on_agent_gone(connection: Connection) -> None:
+    """Nobody will answer any more: the requests that the proxy holds are answered, as the client cannot know of it."""
+    for pending in _pending(connection):
+        if pending.client_id is not UNSET:
+            _finish(connection, pending, acp.INTERNAL_ERROR, "The agent ended before it took the command.")
+
+
+def _pending(connection: Connection) -> list[PendingControl]:
+    return [awaited for awaited in connection.awaiting.values() if isinstance(awaited, PendingControl)]
+
+
+def _answer(connection: Connection, pending: PendingControl) -> None:
+    if pending.client_id is UNSET:
+        return
+    connection.record(ControlAnswered(pending.action, "ok"))
+    connection.answer(pending.client_id, pending.reply)
+    pending.client_id = UNSET
+
+
+def _refuse(connection: Connection, pending: PendingControl, error: Any, *, late: bool) -> None:
+    if pending.client_id is not UNSET:
+        code, message = at(error, "code"), at(error, "message")
+        _finish(
+            connection,
+            pending,
+            code if isinstance(code, int) else acp.INTERNAL_ERROR,
+            message if isinstance(message, str) else "The agent refused the command.",
+            at(error, "data"),
+        )
+    elif late:
+        connection.record(ControlAnswered(pending.action, "late_error"))
+
+
+def _finish(connection: Connection, pending: PendingControl, code: int, message: str, data: Any = None) -> None:
+    connection.record(ControlAnswered(pending.action, "refused"))
+    connection.answer_error(pending.client_id, code, message, data)
+    pending.client_id = UNSET

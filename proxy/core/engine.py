@@ -1,0 +1,140 @@
+"""The engine: which decision belongs to which event.
+
+    shell:  engine.concerns_client(envelope) ? engine.handle(FromClient(...)) : relay
+            engine.concerns_agent(envelope) or engine.mark in line ? engine.handle(FromAgent(...)) : relay
+
+``handle`` is called by one thread at a time, and its actions are performed in order before the next call. The others
+may be called by any thread at any time: they read what a message of the same direction cannot change, or
+what ``handle`` had written before the message they look at could exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from goalproxy.mappers.base import Agent, Mapper
+from goalproxy.proxy.wire import acp
+from goalproxy.proxy.wire.envelope import Envelope
+from goalproxy.proxy.wire.extension import CONTROL_METHODS
+
+from . import commands, controls, handshake, lifecycle, prompts, turns, updates
+from .actions import Action, Relay, Rewrite
+from .air import MARK, strip
+from .connection import Awaited, Connection, Policy
+from .events import Event, FromAgent, FromClient, TimerFired
+from .facts import AgentEnded
+from .session import PendingControl
+
+_Handler = Callable[[Connection, FromClient], None]
+
+_CLIENT: Final[dict[str, _Handler]] = {
+    acp.INITIALIZE: handshake.on_request,
+    acp.PROMPT: prompts.on_prompt,
+    acp.STEERING: prompts.on_steering,
+    acp.CANCEL: prompts.on_cancel,
+    acp.CANCEL_REQUEST: controls.on_cancel_request,
+    **dict.fromkeys(acp.OPENING, lifecycle.on_opening),
+    **dict.fromkeys(acp.ENDING, lifecycle.on_ending),
+    **dict.fromkeys(CONTROL_METHODS, controls.on_control),
+}
+_UPDATES: Final = frozenset({acp.SESSION_INFO, acp.STATE, acp.COMMANDS})
+
+
+class Engine:
+    """All decisions about one connection.
+
+    ``choose`` picks the mapper of an agent, ``token`` is random text that tells this proxy's ids from everybody else's.
+    """
+
+    def __init__(self, policy: Policy, choose: Callable[[Agent], Mapper], token: str) -> None:
+        self._connection = Connection(policy, choose, token)
+        self._reads_messages = False
+
+    def concerns_client(self, envelope: Envelope) -> bool:
+        """Whether a message of the client has to be handled; everything else is relayed."""
+        return envelope.method in _CLIENT
+
+    def concerns_agent(self, envelope: Envelope) -> bool:
+        """Whether a message of the agent has to be handled; everything else is relayed, unless ``mark`` is in it."""
+        if envelope.method != acp.UPDATE:
+            return not envelope.method and envelope.key in self._connection.awaiting
+        kind = envelope.update
+        if kind == acp.MESSAGE_CHUNK:
+            return self._reads_messages
+        return kind in _UPDATES
+
+    @property
+    def mark(self) -> bytes | None:
+        """Text that makes any message of the agent one that has to be handled."""
+        return MARK if self._connection.strips_air else None
+
+    def handle(self, event: Event) -> list[Action]:
+        """Decide about one event; the actions are to be performed in order."""
+        connection = self._connection
+        connection.now, connection.actions = event.now, []
+        if isinstance(event, FromClient):
+            _CLIENT[event.envelope.method](connection, event)
+        elif isinstance(event, FromAgent):
+            _from_agent(connection, event)
+            self._reads_messages = connection.mapper is not None and connection.mapper.reads_messages
+        elif isinstance(event, TimerFired):
+            _on_timer(connection, event.key)
+        else:
+            controls.on_agent_gone(connection)
+            for ident in list(connection.sessions):
+                lifecycle.end(connection, ident)
+            connection.record(AgentEnded())
+        return connection.actions
+
+
+def _from_agent(connection: Connection, event: FromAgent) -> None:
+    envelope = event.envelope
+    kind = envelope.update
+    if not envelope.method:
+        _on_response(connection, event)
+    elif envelope.method != acp.UPDATE or kind not in (*_UPDATES, acp.MESSAGE_CHUNK):
+        _strip(connection, event)
+    elif kind == acp.COMMANDS:
+        session = lifecycle.early(connection, envelope.session_id)
+        commands.on_commands(connection, event, session)
+    else:
+        updates.on_update(connection, event)
+
+
+def _on_response(connection: Connection, event: FromAgent) -> None:
+    key = event.envelope.key
+    awaited = connection.awaiting.pop(key, None) if key is not None else None
+    if isinstance(awaited, PendingControl):
+        controls.on_response(connection, event, awaited)
+    elif isinstance(awaited, Awaited):
+        _on_awaited(connection, event, awaited)
+    else:
+        _strip(connection, event)
+
+
+def _on_awaited(connection: Connection, event: FromAgent, awaited: Awaited) -> None:
+    if awaited.method == acp.INITIALIZE:
+        handshake.on_response(connection, event)
+    elif awaited.method == acp.PROMPT:
+        turns.on_prompt_response(connection, event, awaited)
+    elif awaited.method in acp.OPENING:
+        lifecycle.on_opened(connection, event, awaited)
+    else:
+        lifecycle.on_ended(connection, event, awaited)
+
+
+def _strip(connection: Connection, event: FromAgent) -> None:
+    line = strip(connection, event.line)
+    connection.do(Relay() if line == event.line else Rewrite(line))
+
+
+def _on_timer(connection: Connection, key: str) -> None:
+    if key.startswith(controls.CONTROL_TIMER):
+        controls.on_timer(connection, key.removeprefix(controls.CONTROL_TIMER))
+    elif key.startswith(controls.INTENT_TIMER):
+        controls.on_intent_timer(connection, key.removeprefix(controls.INTENT_TIMER))
+    else:
+        session = connection.sessions.get(key.removeprefix(lifecycle.COMMANDS_TIMER))
+        if session is not None:
+            commands.send_own(connection, session)

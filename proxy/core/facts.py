@@ -1,0 +1,59 @@
+"""What the proxy found out, for metrics and logs. No fact carries text of a prompt, an objective or a session id."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from goalproxy.proxy.goal.changes import Change
+
+Owner = Literal["native", "emulated"]
+ControlResult = Literal["ok", "invalid", "refused", "late_error"]
+
+
+class AgentIdentified(Struct, frozen=True):
+    """The agent answered ``initialize``.
+
+    ``dialect`` is the chosen mapper's, ``why`` the reason for the choice, as a clause.
+    """
+
+    name: str
+    version: str
+    protocol: int
+    dialect: str
+    why: str
+
+
+class GoalChanged(Struct, frozen=True):
+    """Something happened to the goal of a session."""
+
+    owner: Owner
+    change: Change
+
+
+class ControlAnswered(Struct, frozen=True):
+    """A control request of the client came to a result. ``action`` is ``unknown`` for a word that is none."""
+
+    action: str
+    result: ControlResult
+
+
+class CommandSeen(Struct, frozen=True):
+    """A ``/goal`` command of the client, and whether the agent or the proxy answers it."""
+
+    word: str
+    answered_by: Literal["agent", "proxy"]
+
+
+class NotRewritten(Struct, frozen=True):
+    """A message that should have been changed has a shape that cannot be; it was relayed as it is."""
+
+    method: str
+
+
+class AgentEnded(Struct, frozen=True):
+    """Nothing will come from the agent any more."""
+
+
+Fact = AgentIdentified | GoalChanged | ControlAnswered | CommandSeen | NotRewritten | AgentEnded

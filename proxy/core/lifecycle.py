@@ -1,0 +1,105 @@
+"""The life of sessions: from the response that makes one known to the client, to the one that ends it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from goalproxy.mappers.base import at
+from goalproxy.proxy.wire import acp
+from goalproxy.proxy.wire.envelope import load
+
+from .actions import Relay, SetTimer
+from .commands import complete_result, offers_command
+from .connection import Awaited, Connection
+from .events import FromAgent, FromClient
+from .session import Session
+
+COMMANDS_TIMER = "commands:"
+_COMMANDS_WAIT = 1000
+"""Milliseconds after which an agent that sent no list of commands is taken to have none."""
+
+
+def on_opening(connection: Connection, event: FromClient) -> None:
+    """The client asks for a session, a new one or an old one."""
+    method, key = event.envelope.method, event.envelope.key
+    connection.do(Relay())
+    if key is None:
+        return
+    ident = event.envelope.session_id if method in (acp.LOAD, acp.RESUME) else ""
+    connection.awaiting[key] = Awaited(method, ident)
+    if ident:
+        session = connection.sessions.setdefault(ident, Session(ident))
+        # What comes before the response is history; the client gets the goal after it, even if it had it before.
+        session.visible = False
+        session.tracker.forget_publication()
+
+
+def on_opened(connection: Connection, event: FromAgent, awaited: Awaited) -> None:
+    """The agent answers: the client knows the session from here on, and may be told of its goal."""
+    if event.envelope.failed:
+        connection.do(Relay())
+        _give_up(connection, awaited)
+        return
+    message = load(event.line) or {}
+    ident = at(message, "result", "sessionId") or awaited.session_id
+    if not isinstance(ident, str) or not ident:
+        connection.do(Relay())
+        return
+    session = connection.sessions.setdefault(ident, Session(ident))
+    complete_result(connection, event, session, message)
+    session.visible = True
+    if awaited.method == acp.NEW and not session.tracker.known:
+        session.tracker.none_yet()
+    if connection.goals is None:
+        return
+    connection.publish(session)
+    if not session.commands_seen and offers_command(connection, session):
+        connection.do(SetTimer(COMMANDS_TIMER + ident, _COMMANDS_WAIT))
+
+
+def _give_up(connection: Connection, awaited: Awaited) -> None:
+    """A session that was loaded before stays; one that nobody ever saw goes."""
+    session = connection.sessions.get(awaited.session_id)
+    if session is None:
+        return
+    if session.tracker.known or session.turns:
+        session.visible = True
+        connection.publish(session)
+    else:
+        del connection.sessions[awaited.session_id]
+
+
+def on_ending(connection: Connection, event: FromClient) -> None:
+    """The client asks to close or delete a session."""
+    connection.do(Relay())
+    if event.envelope.key is not None:
+        connection.awaiting[event.envelope.key] = Awaited(event.envelope.method, event.envelope.session_id)
+
+
+def on_ended(connection: Connection, event: FromAgent, awaited: Awaited) -> None:
+    """The session is gone, unless the agent refused: nothing is published for it any more."""
+    connection.do(Relay())
+    if not event.envelope.failed:
+        end(connection, awaited.session_id)
+
+
+def end(connection: Connection, ident: str) -> None:
+    """Forget a session."""
+    session = connection.sessions.pop(ident, None)
+    if session is not None:
+        connection.record_changes(session.tracker.end())
+
+
+def early(connection: Connection, ident: str) -> Session | None:
+    """The session an update is about, or may turn out to be about once a response has named it.
+
+    None for a session that the client never asked for, such as a subagent's.
+    """
+    session = connection.sessions.get(ident)
+    if session is None and ident and any(_names_later(awaited) for awaited in connection.awaiting.values()):
+        session = connection.sessions[ident] = Session(ident)
+    return session
+
+
+def _names_later(awaited: Any) -> bool:
+    return isinstance(awaited, Awaited) and awaited.method in (acp.NEW, acp.FORK)

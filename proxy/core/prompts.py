@@ -1,0 +1,202 @@
+"""Prompts of the client: ordinary ones pass, ``/goal`` commands are watched, and answered here where the agent cannot.
+
+An agent that understands ``/goal`` gets it as the client wrote it. The proxy steps in for what the agent would get wrong:
+a question for the status (agents set a goal "status"), a command that would wait behind the turn it should change, and
+content beside the command, which the agent would drop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+
+from goalproxy.mappers.base import Mapper, Request, at
+from goalproxy.proxy.goal import control as controls
+from goalproxy.proxy.goal.command import Command, parse, with_block
+from goalproxy.proxy.goal.control import Action, Control, Refusal
+from goalproxy.proxy.goal.snapshot import describe
+from goalproxy.proxy.wire import acp
+from goalproxy.proxy.wire.envelope import load
+from goalproxy.proxy.wire.splice import NotEditable, put
+
+from .actions import Relay, Rewrite, SetTimer, Swallow
+from .commands import takes_command
+from .connection import Awaited, Connection
+from .controls import GRACE, INTENT_TIMER, ask, send
+from .events import FromClient
+from .facts import CommandSeen, NotRewritten
+from .session import Session, Turn
+
+
+def on_prompt(connection: Connection, event: FromClient) -> None:
+    """A prompt of the client."""
+    mapper, session = connection.goals, _session(connection, event)
+    if mapper is None or session is None or event.envelope.key is None:
+        connection.do(Relay())
+        return
+    prompt = at(load(event.line), "params", "prompt")
+    command = parse(prompt)
+    if command is None or not _concerns(connection, mapper, session, command):
+        _relay(connection, event, session, None)
+    elif command.word == "status":
+        _seen(connection, command, "proxy")
+        _say(connection, event, session, prompt, describe(session.tracker.shown))
+    elif _steps_in(connection, mapper, session, command):
+        _seen(connection, command, "proxy")
+        _carry_out(connection, event, session, prompt, command)
+    elif mapper.command_stands_alone and command.others and command.word == "set":
+        _seen(connection, command, "proxy")
+        _work_with_content(connection, event, session, prompt, command)
+    else:
+        _seen(connection, command, "agent")
+        _watch(connection, event, session, prompt, command)
+
+
+def on_steering(connection: Connection, event: FromClient) -> None:
+    """Text for the running turn. A goal command in it is a control: as text it would only be read by the model."""
+    mapper, session = connection.goals, _session(connection, event)
+    command = parse(at(load(event.line), "params", "prompt"))
+    if mapper is None or session is None or command is None or command.word == "status":
+        connection.do(Relay())
+        return
+    if command.word not in mapper.actions or command.others:
+        connection.do(Relay())
+        return
+    _seen(connection, command, "proxy")
+    connection.do(Swallow())
+    reply = {"outcome": "injected" if session.busy else "startedNewTurn"}
+    try:
+        ask(connection, session, _control(session, command), event.envelope.id, reply)
+    except Refusal as refusal:
+        connection.answer_error(event.envelope.id, acp.INVALID_PARAMS, str(refusal))
+
+
+def on_cancel(connection: Connection, event: FromClient) -> None:
+    """The client stops the turn; its goal pauses with it, or it would start the next one."""
+    connection.do(Relay())
+    mapper, session = connection.goals, _session(connection, event)
+    if mapper is None or session is None or connection.policy.on_cancel != "pause":
+        return
+    goal = session.tracker.shown
+    if goal is not None and goal.status == "active" and "pause" in mapper.actions:
+        send(connection, session, Control(session.id, "pause", "", None), UNSET, {})
+
+
+def _session(connection: Connection, event: FromClient) -> Session | None:
+    """The session of a request; one that the client knows and the proxy does not is taken on."""
+    ident = event.envelope.session_id
+    if not ident or connection.goals is None:
+        return None
+    if ident not in connection.sessions:
+        connection.sessions[ident] = Session(ident)
+        connection.sessions[ident].visible = True
+    return connection.sessions[ident]
+
+
+def _concerns(connection: Connection, mapper: Mapper, session: Session, command: Command) -> bool:
+    """Whether a command works here at all; where it does not, it is text like any other."""
+    if command.word == "status":
+        return mapper.understands_command is not False
+    return takes_command(connection, session) or command.word in mapper.actions
+
+
+def _steps_in(connection: Connection, mapper: Mapper, session: Session, command: Command) -> bool:
+    """Whether the proxy carries out a command that came as a prompt."""
+    if not takes_command(connection, session):
+        return True
+    if command.others or not session.busy or command.word == "status":
+        return False
+    return isinstance(mapper.call(command.word, session.id, command.objective, prompted=session.prompted), Request)
+
+
+def _control(session: Session, command: Command) -> Control:
+    action: Action = "set" if command.word == "status" else command.word
+    return Control(session.id, action, command.objective, None)
+
+
+def _seen(connection: Connection, command: Command, answered_by: Any) -> None:
+    connection.record(CommandSeen(command.word, answered_by))
+
+
+def _relay(
+    connection: Connection, event: FromClient, session: Session, generation: int | None, line: bytes | None = None
+) -> None:
+    key = event.envelope.key
+    if key is not None:
+        connection.awaiting[key] = Awaited(acp.PROMPT, session.id)
+        session.turns[key] = Turn(generation)
+    session.prompted = True
+    connection.do(Relay() if line is None else Rewrite(line))
+
+
+def _watch(connection: Connection, event: FromClient, session: Session, prompt: list[Any], command: Command) -> None:
+    """The agent carries out the command; what it publishes is awaited like the answer to a control."""
+    control = _control(session, command)
+    line = _first(connection, event, prompt, command)
+    try:
+        controls.check_state(control, session.tracker.shown, known=session.tracker.known)
+        controls.check_length(control.objective, connection.goals.objective_limit if connection.goals else None)
+    except Refusal:
+        _relay(connection, event, session, 0, line)  # the agent refuses it in its own words
+        return
+    generation = session.tracker.submit(control.action, control.objective)
+    _relay(connection, event, session, generation, line)
+    connection.do(SetTimer(f"{INTENT_TIMER}{generation}:{session.id}", GRACE))
+
+
+def _first(connection: Connection, event: FromClient, prompt: list[Any], command: Command) -> bytes | None:
+    """The prompt with the command as its first block, for an agent that looks there only; None if it stands there."""
+    if command.block == 0 or connection.goals is None or not connection.goals.command_stands_alone:
+        return None
+    try:
+        return put(event.line, ("params", "prompt"), with_block(prompt, command, prompt[command.block]["text"]))
+    except NotEditable:
+        connection.record(NotRewritten(acp.PROMPT))
+        return None
+
+
+def _work_with_content(
+    connection: Connection, event: FromClient, session: Session, prompt: list[Any], command: Command
+) -> None:
+    """An objective with images or resources: they go with an ordinary prompt, and the goal is set beside it."""
+    try:
+        controls.check_length(command.objective, connection.goals.objective_limit if connection.goals else None)
+        line = put(event.line, ("params", "prompt"), with_block(prompt, command, command.objective))
+    except (Refusal, NotEditable):
+        _relay(connection, event, session, 0)
+        return
+    _relay(connection, event, session, None, line)
+    send(connection, session, _control(session, command), UNSET, {})
+
+
+def _carry_out(
+    connection: Connection, event: FromClient, session: Session, prompt: list[Any], command: Command
+) -> None:
+    """The proxy carries out the command as a control; the prompt is answered when that is."""
+    try:
+        connection.do(Swallow())
+        ask(connection, session, _control(session, command), event.envelope.id, _end_of_turn(connection))
+    except Refusal as refusal:
+        connection.actions.remove(Swallow())
+        _say(connection, event, session, prompt, str(refusal))
+
+
+def _end_of_turn(connection: Connection) -> dict[str, Any]:
+    return {} if connection.protocol >= 2 else {"stopReason": "end_turn"}
+
+
+def _say(connection: Connection, event: FromClient, session: Session, prompt: list[Any], text: str) -> None:
+    """Answer a prompt with a text, as a turn of its own."""
+    connection.do(Swallow())
+    chunk = {"sessionUpdate": acp.MESSAGE_CHUNK, "content": {"type": "text", "text": text}}
+    if connection.protocol < 2:
+        connection.update(session.id, chunk)
+        connection.answer(event.envelope.id, _end_of_turn(connection))
+        return
+    connection.answer(event.envelope.id, {})
+    ident = connection.ids.make(connection.awaiting)
+    connection.update(session.id, {"sessionUpdate": "user_message", "messageId": ident + "-user", "content": prompt})
+    connection.update(session.id, {**chunk, "messageId": ident})
+    if not session.busy:
+        connection.update(session.id, {"sessionUpdate": acp.STATE, "state": "idle", "stopReason": "end_turn"})

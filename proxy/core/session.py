@@ -1,0 +1,67 @@
+"""One ACP session as the proxy sees it: what the client knows of it, its turns, its goal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, UnsetType
+
+from goalproxy.proxy.goal.tracker import Tracker
+from goalproxy.proxy.wire.envelope import Id, IdKey
+
+
+class Turn(Struct):
+    """A prompt that the client sent and that has not ended yet.
+
+    ``generation`` is that of the goal command in it, None for an ordinary prompt. ``answered`` is True once a version 2
+    agent has accepted the prompt; the turn goes on until the session is idle.
+    """
+
+    generation: int | None = None
+    answered: bool = False
+
+
+class PendingControl(Struct):
+    """A control on its way through the agent.
+
+    ``client_id`` is the id of the client's request, UNSET when nobody waits: the client was answered, or the proxy acted
+    by itself. ``reply`` is what the client's request gets. ``is_prompt`` says that the control went as a prompt.
+    """
+
+    session: Session
+    action: str
+    generation: int
+    agent_id: str
+    client_id: Id | UnsetType
+    reply: dict[str, Any]
+    is_prompt: bool
+
+
+class Session:
+    """State of one session; ``id`` is the agent's."""
+
+    __slots__ = ("commands_seen", "has_command", "id", "prompted", "running", "tracker", "turns", "visible")
+
+    def __init__(self, ident: str) -> None:
+        self.id = ident
+        self.tracker = Tracker()
+        self.visible = False
+        """Whether the client has the response that made the session known to it."""
+        self.turns: dict[IdKey, Turn] = {}
+        self.running = False
+        """Whether the agent says that it works."""
+        self.prompted = False
+        """Whether any prompt went to the session since the agent started."""
+        self.commands_seen = False
+        self.has_command = False
+        """Whether the agent's own list of commands has ``goal``."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn runs, by the client's prompts or by the agent's word."""
+        return self.running or bool(self.turns)
+
+    @property
+    def ordinary_prompt(self) -> bool:
+        """Whether a prompt that is no goal command is open, so that the agent's work is the client's turn."""
+        return any(turn.generation is None for turn in self.turns.values())

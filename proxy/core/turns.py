@@ -1,0 +1,53 @@
+"""When the agent works: by its own marks, and by the prompts of the client."""
+
+from __future__ import annotations
+
+from goalproxy.proxy.wire.envelope import IdKey, load
+
+from .actions import Relay, Rewrite
+from .air import strip
+from .connection import Awaited, Connection
+from .events import FromAgent
+from .session import Session
+
+
+def on_mark(connection: Connection, session: Session, *, running: bool) -> None:
+    """The agent says whether it works. Work that no ordinary prompt asked for is a round of the goal."""
+    began = running and not session.running
+    session.running = running
+    if began and not session.ordinary_prompt:
+        connection.record_changes(session.tracker.round_started())
+
+
+def on_state(connection: Connection, session: Session, state: object) -> None:
+    """Version 2 says it by states. A state that nobody knows, or one that waits for the user, is not idle."""
+    if state == "running":
+        on_mark(connection, session, running=True)
+    elif state == "idle":
+        on_mark(connection, session, running=False)
+        for key in [key for key, turn in session.turns.items() if turn.answered]:
+            _end(connection, session, key)
+
+
+def on_prompt_response(connection: Connection, event: FromAgent, awaited: Awaited) -> None:
+    """A prompt of the client is answered: in version 1 its turn has ended, in version 2 it was only accepted."""
+    line = strip(connection, event.line)
+    connection.do(Relay() if line == event.line else Rewrite(line))
+    session, key = connection.sessions.get(awaited.session_id), event.envelope.key
+    if session is None or key is None or key not in session.turns:
+        return
+    if event.envelope.failed:
+        generation = session.turns.pop(key).generation
+        if generation is not None:
+            session.tracker.refused(generation)
+    elif connection.protocol >= 2:
+        session.turns[key].answered = True
+    else:
+        _end(connection, session, key)
+    connection.publish(session)
+
+
+def _end(connection: Connection, session: Session, key: IdKey) -> None:
+    generation = session.turns.pop(key).generation
+    if generation is not None:
+        connection.record_changes(session.tracker.lapsed(generation, connection.now))

@@ -1,0 +1,65 @@
+"""Updates of the agent: goals and turns are read out of them, and what the proxy publishes itself is taken out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from goalproxy.mappers.base import GoalReported, Mapper, at, has
+from goalproxy.proxy.wire import acp
+from goalproxy.proxy.wire.envelope import load
+from goalproxy.proxy.wire.splice import NotEditable, drop
+
+from .actions import Relay, Rewrite, Swallow
+from .air import strip
+from .connection import Connection
+from .controls import settle
+from .events import FromAgent
+from .facts import NotRewritten
+from .lifecycle import early
+from .session import Session
+from .turns import on_mark, on_state
+
+
+def on_update(connection: Connection, event: FromAgent) -> None:
+    """An update that may be about a goal, a turn, or both."""
+    mapper, message = connection.goals, load(event.line)
+    update = at(message, "params", "update")
+    if mapper is None or not isinstance(update, dict):
+        connection.do(Relay())
+        return
+    connection.do(_forwarded(connection, mapper, event.line, update))
+    session = early(connection, event.envelope.session_id)
+    if session is None:
+        return
+    for signal in mapper.read(update):
+        if isinstance(signal, GoalReported):
+            connection.record_changes(session.tracker.report(signal.report, connection.now))
+            settle(connection, session)
+        else:
+            on_mark(connection, session, running=signal.running)
+    if update.get("sessionUpdate") == acp.STATE:
+        on_state(connection, session, update.get("state"))
+    if _clears_meta(connection, update):
+        session.tracker.forget_publication()
+    connection.publish(session)
+
+
+def _forwarded(
+    connection: Connection, mapper: Mapper, line: bytes, update: dict[str, Any]
+) -> Relay | Rewrite | Swallow:
+    """The agent's update without the goal that is published in its place; nothing if nothing is left."""
+    changed = strip(connection, line)
+    if mapper.replaced_keys and has(update, *mapper.replaced_keys):
+        try:
+            changed = drop(changed, ("params", "update", *mapper.replaced_keys))
+        except NotEditable:
+            connection.record(NotRewritten(acp.SESSION_INFO))
+    if changed == line:
+        return Relay()
+    left = at(load(changed), "params", "update")
+    return Swallow() if isinstance(left, dict) and set(left) <= {"sessionUpdate"} else Rewrite(changed)
+
+
+def _clears_meta(connection: Connection, update: dict[str, Any]) -> bool:
+    """In version 2, a null ``_meta`` of a session's information clears every key of it at the client, ours too."""
+    return connection.protocol >= 2 and has(update, "_meta") and update["_meta"] is None

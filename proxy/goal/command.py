@@ -1,0 +1,67 @@
+"""The grammar of ``/goal`` in a prompt.
+
+A prompt is a goal command when its first non-blank text block is ``/goal``, after optional white space, followed by white
+space or the end. What follows is the objective as it stands: no flags, no quoting, no templates.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+Word = Literal["set", "pause", "resume", "clear", "status"]
+
+_COMMAND = re.compile(r"\s*/goal(?:\s+|$)", re.ASCII)
+_WORDS: dict[str, Word] = {"pause": "pause", "resume": "resume", "clear": "clear", "status": "status", "": "status"}
+
+
+class Command(NamedTuple):
+    """A ``/goal`` command.
+
+    ``objective`` is empty unless the word is ``set``. ``block`` is the index of the text block that holds the command,
+    ``others`` the indexes of the non-blank blocks beside it (images, resources, more text).
+    """
+
+    word: Word
+    objective: str
+    block: int
+    others: tuple[int, ...]
+
+
+def parse(prompt: object) -> Command | None:
+    """Read the content blocks of a prompt; None if they are no goal command."""
+    if not isinstance(prompt, list):
+        return None
+    index = next((place for place, block in enumerate(prompt) if _text(block).strip()), None)
+    if index is None:
+        return None
+    match = _COMMAND.match(_text(prompt[index]))
+    if match is None:
+        return None
+    argument = _text(prompt[index])[match.end() :].strip()
+    others = tuple(place for place, block in enumerate(prompt) if place != index and not _is_blank(block))
+    word = _WORDS.get(argument.lower())
+    return Command("set", argument, index, others) if word is None else Command(word, "", index, others)
+
+
+def is_control_word(objective: str) -> bool:
+    """Whether an objective, typed after ``/goal``, would be read as a word and not as an objective."""
+    return objective.strip().lower() in _WORDS
+
+
+def with_block(prompt: Sequence[Any], command: Command, text: str) -> list[Any]:
+    """The prompt with the command's block first and its text replaced, blank blocks left out."""
+    block = {**prompt[command.block], "text": text}
+    return [block, *(prompt[place] for place in command.others)]
+
+
+def _text(block: object) -> str:
+    if not isinstance(block, dict) or block.get("type") != "text":
+        return ""
+    text = block.get("text")
+    return text if isinstance(text, str) else ""
+
+
+def _is_blank(block: object) -> bool:
+    return isinstance(block, dict) and block.get("type") == "text" and not _text(block).strip()

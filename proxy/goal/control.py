@@ -1,0 +1,105 @@
+"""The control request: what it may ask, and what is wrong with it.
+
+One list of actions serves the advertisement, the check and the error, so they cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal, NamedTuple, get_args
+
+from .snapshot import Goal
+
+Action = Literal["set", "pause", "resume", "clear"]
+ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
+
+
+class Refusal(ValueError):
+    """The request cannot be carried out; the text is a sentence for the person who made it. Nothing has changed."""
+
+
+class Control(NamedTuple):
+    """A control request, checked. ``objective`` is trimmed, and empty unless the action is ``set``."""
+
+    session_id: str
+    action: Action
+    objective: str
+    expected: dict[str, Any] | None
+
+
+def read_control(params: object, *, actions: Sequence[Action], limit: int | None, update_is_set: bool) -> Control:
+    """Check the params of a control request.
+
+    ``actions`` are those that work for this agent, ``limit`` the number of characters that it takes in an objective,
+    ``update_is_set`` whether ``update`` is another word for ``set`` (an alias of an old dialect). Unknown fields are
+    ignored. Raises Refusal.
+    """
+    if not isinstance(params, dict):
+        raise Refusal("The params of a goal request must be an object.")
+    session_id, action = params.get("sessionId"), params.get("action")
+    if not isinstance(session_id, str) or not session_id:
+        raise Refusal("A goal request needs a sessionId.")
+    if update_is_set and action == "update":
+        action = "set"
+    if action not in ACTIONS:
+        raise Refusal(f"The action must be one of {', '.join(ACTIONS)}.")
+    if action not in actions:
+        raise Refusal(f"This agent cannot {action} a goal; it can: {', '.join(actions) or 'nothing'}.")
+    objective = _objective(params.get("objective"), limit) if action == "set" else ""
+    _check_budget(params.get("tokenBudget"))
+    return Control(session_id, action, objective, _expected(params.get("expectedGoal")))
+
+
+def check_state(control: Control, goal: Goal | None, *, known: bool) -> None:
+    """Check a request against the session's goal; ``known`` is False while nobody has said whether there is one.
+
+    Raises Refusal.
+    """
+    _check_expected(control.expected, goal)
+    if control.action not in ("pause", "resume") or not known:
+        return
+    if goal is None:
+        raise Refusal(f"There is no goal to {control.action}.")
+    if goal.status == "complete":
+        raise Refusal(f"The goal is complete; there is nothing to {control.action}. Set a new one.")
+    if control.action == "resume" and goal.status == "limited" and goal.budget_spent:
+        budget = f" of {goal.token_budget}" if isinstance(goal.token_budget, int) else ""
+        raise Refusal(f"The goal's token budget{budget} is used up, and this agent offers no way to raise it.")
+
+
+def check_length(objective: str, limit: int | None) -> None:
+    """Check an objective against the number of characters that an agent takes. Raises Refusal with both numbers."""
+    if limit is not None and len(objective) > limit:
+        raise Refusal(f"The objective has {len(objective)} characters; this agent takes at most {limit}.")
+
+
+def _objective(value: Any, limit: int | None) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise Refusal("Setting a goal needs an objective that is not blank.")
+    objective = value.strip()
+    check_length(objective, limit)
+    return objective
+
+
+def _check_budget(value: Any) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise Refusal("A tokenBudget must be a positive integer.")
+    raise Refusal("This agent offers no way to give a goal a tokenBudget; leave it out.")
+
+
+def _expected(value: Any) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise Refusal("An expectedGoal must be an object.")
+    return value
+
+
+def _check_expected(expected: dict[str, Any] | None, goal: Goal | None) -> None:
+    if expected is None:
+        return
+    actual = {} if goal is None else {"objective": goal.objective, "createdAt": goal.created_at}
+    if any(key in expected and expected[key] != actual.get(key) for key in ("objective", "createdAt")):
+        raise Refusal("The session's goal is not the expected one; nothing was changed.")

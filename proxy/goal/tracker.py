@@ -1,0 +1,311 @@
+"""The goal of one session whose agent keeps it: what it said, what we asked of it, what the client was told.
+
+Reports and commands come in, in the order of the wire; snapshots and changes come out. Three layers are kept apart:
+
+* ``confirmed`` is what the agent has said or agreed to. Changes (facts) are told from it alone.
+* An *intent* is a command on its way. Until the agent answers, reports that do not fit it are late ones about the state
+  before, and are ignored. Only the newest intent counts: each has a generation.
+* ``shown`` is ``confirmed``, or what the newest intent is expected to give, once it has waited long enough.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
+
+from .changes import (
+    Change,
+    GoalRestored,
+    GoalStarted,
+    GoalStopped,
+    LateReport,
+    RoundStarted,
+    StatusChanged,
+    TimeUsed,
+    TokensUsed,
+    UnknownStatus,
+)
+from .control import Action
+from .report import Report
+from .snapshot import Goal, to_wire
+from .status import LIVE
+
+
+class Intent(Struct, frozen=True):
+    """A command that the agent has not answered yet."""
+
+    generation: int
+    action: Action
+    objective: str
+    before: Goal | None
+
+    def admits(self, report: Report | None) -> bool:
+        """Whether a report can be about the state after this command."""
+        if self.action == "clear":
+            return report is None
+        if self.action == "set":
+            return report is not None and (
+                _same_text(report.objective, self.objective)
+                or self.before is None
+                or not _same_text(report.objective, self.before.objective)
+            )
+        if report is None or self.before is None:
+            return True
+        if self.action == "pause":
+            return report.status != "active"
+        return report.status != self.before.status or self.before.status == "active"
+
+
+class Tracker:
+    """One session's goal, for as long as the session lives. Times are Unix milliseconds."""
+
+    def __init__(self) -> None:
+        self.known = False
+        self.confirmed: Goal | None = None
+        self._expected: Goal | None | UnsetType = UNSET
+        self._intent: Intent | None = None
+        self._generation = 0
+        self._published: Goal | None | UnsetType = UNSET
+        self._last_time = 0
+        self._said_at: int | None = None
+        self._report: Report | None = None
+        self._seen_from_start = False
+        self._replaced: str | None = None
+        self._token_base = 0
+        self._time_base = 0
+
+    @property
+    def shown(self) -> Goal | None:
+        """The goal as the client should see it now."""
+        return self.confirmed if self._expected is UNSET else self._expected
+
+    def none_yet(self) -> None:
+        """The session is new: there is no goal, for certain."""
+        self.known = True
+
+    # What the agent says
+
+    def report(self, report: Report | None, now: int) -> list[Change]:
+        """Take a statement of the agent; None says that there is no goal."""
+        if self._is_late(report):
+            return [LateReport()]
+        intent, expected = self._intent, self._expected
+        self._settle()
+        if report is None:
+            return self._confirm(None, is_new=False)
+        is_new = self._is_new(report, intent)
+        restored = is_new and not self.known and (intent is None or intent.action != "set")
+        usage = [] if restored else self._usage(report, is_new)
+        created_at = self._identity(report, is_new, expected, now)
+        if is_new:
+            self._rebase(report, intent)
+        goal = self._goal(report, created_at, is_new)
+        self._report, self._said_at = report, report.updated_at
+        unknown: list[Change] = [] if report.status_known else [UnknownStatus()]
+        return [*unknown, *self._confirm(goal, is_new=is_new, restored=restored), *usage]
+
+    def round_started(self) -> list[Change]:
+        """The agent began to work for the goal; nothing if the goal is not active."""
+        if self.confirmed is None or self.confirmed.status != "active":
+            return []
+        if self._seen_from_start and (self._report is None or self._report.iterations is None):
+            self.confirmed = replace(self.confirmed, iterations=(self.confirmed.iterations or 0) + 1)
+        return [RoundStarted()]
+
+    # What is asked of the agent
+
+    def submit(self, action: Action, objective: str) -> int:
+        """A command goes to the agent; returns its generation. An older one no longer counts."""
+        self._generation += 1
+        self._intent = Intent(self._generation, action, objective, self.confirmed)
+        return self._generation
+
+    def is_pending(self, generation: int) -> bool:
+        """Whether a command is the newest and unanswered."""
+        return self._intent is not None and self._intent.generation == generation
+
+    def expect(self, generation: int, now: int) -> None:
+        """The command has waited long enough: show what it is expected to give."""
+        if self._intent is not None and self._intent.generation == generation:
+            self._expected = self._outcome(self._intent, now)
+
+    def accepted(self, generation: int, now: int) -> list[Change]:
+        """The agent agreed to a command without publishing what came of it."""
+        intent = self._intent
+        if intent is None or intent.generation != generation:
+            return []
+        outcome = self._outcome(intent, now)
+        self._settle()
+        if outcome is None and not self.known and intent.action != "clear":
+            return []
+        if intent.action == "set":
+            self._rebase(self._report, None)
+        return self._confirm(outcome, is_new=intent.action == "set")
+
+    def refused(self, generation: int) -> None:
+        """The agent refused a command, or did nothing about it: what held before holds."""
+        if self.is_pending(generation):
+            self._settle()
+
+    def lapsed(self, generation: int, now: int) -> list[Change]:
+        """The turn of a ``/goal`` prompt ended, and the agent published nothing.
+
+        Agents publish nothing when a goal is set again with the same words; any other silence is a refusal.
+        """
+        intent = self._intent
+        if intent is None or intent.generation != generation:
+            return []
+        if intent.action == "set" and intent.before and _same_text(intent.objective, intent.before.objective):
+            return self.accepted(generation, now)
+        self.refused(generation)
+        return []
+
+    def end(self) -> list[Change]:
+        """The session is over, and the goal's fate with it is not known."""
+        goal, self.confirmed = self.confirmed, None
+        if goal is None:
+            return []
+        stopped: list[Change] = [GoalStopped("ended_unknown")] if goal.status == "active" else []
+        return [*stopped, StatusChanged(goal.status, None)]
+
+    # What the client is told
+
+    def publication(self, now: int) -> dict[str, Any] | None | UnsetType:
+        """The snapshot to publish now, None for "no goal", UNSET if the client has been told already."""
+        goal = self.shown
+        if goal == self._published or (goal is None and not self.known):
+            return UNSET
+        self._published = goal
+        if goal is None:
+            self._last_time = max(now, self._last_time + 1)
+            return None
+        said, self._said_at = self._said_at, None
+        self._last_time = max(said or now, self._last_time + 1, goal.created_at)
+        return to_wire(goal, self._last_time)
+
+    def forget_publication(self) -> None:
+        """Whatever the client was told, it has lost: publish again."""
+        self._published = UNSET
+
+    # Inside
+
+    def _settle(self) -> None:
+        self._intent, self._expected = None, UNSET
+
+    def _is_late(self, report: Report | None) -> bool:
+        if self._intent is not None:
+            return not self._intent.admits(report)
+        if report is None or self._replaced is None or not _same_text(report.objective, self._replaced):
+            return False
+        if self.confirmed is not None and _same_text(self.confirmed.objective, self._replaced):
+            return False
+        last = self._report.updated_at if self._report is not None else None
+        if self.confirmed is not None and report.updated_at is not None and last is not None:
+            return report.updated_at <= last
+        return report.status not in LIVE
+
+    def _is_new(self, report: Report, intent: Intent | None) -> bool:
+        before, last = self.confirmed, self._report
+        if before is None or (intent is not None and intent.action == "set"):
+            return True
+        if not _same_text(report.objective, before.objective):
+            return True
+        if before.status == "complete" and report.status != "complete":
+            return True
+        return last is not None and None not in (last.created_at, report.created_at) and not _same_origin(last, report)
+
+    def _identity(self, report: Report, is_new: bool, expected: Goal | None | UnsetType, now: int) -> int:
+        if not is_new and self.confirmed is not None:
+            return self.confirmed.created_at
+        if isinstance(expected, Goal) and (self.confirmed is None or expected.created_at != self.confirmed.created_at):
+            return expected.created_at
+        said = report.created_at
+        if said is not None and said > self._last_time and not _same_origin(self._report, report):
+            return said
+        return max(now, self._last_time + 1)
+
+    def _rebase(self, report: Report | None, intent: Intent | None) -> None:
+        """A new goal counts from zero, although the agent may go on counting from the one before."""
+        continues = intent is not None and intent.action == "set"
+        continues = continues or report is self._report or _same_origin(self._report, report)
+        self._token_base = (report.tokens_used or 0) if report is not None and continues else 0
+        self._time_base = (report.time_used_seconds or 0) if report is not None and continues else 0
+
+    def _usage(self, report: Report, is_new: bool) -> list[Change]:
+        last = self._report if self._report is not None and _same_origin(self._report, report) else None
+        if last is None and not is_new:
+            last = self._report
+        tokens = (report.tokens_used or 0) - ((last.tokens_used or 0) if last else 0)
+        seconds = (report.time_used_seconds or 0) - ((last.time_used_seconds or 0) if last else 0)
+        changes: list[Change] = []
+        if tokens > 0:
+            changes.append(TokensUsed(tokens))
+        if seconds > 0:
+            changes.append(TimeUsed(seconds))
+        return changes
+
+    def _goal(self, report: Report, created_at: int, is_new: bool) -> Goal:
+        before = None if is_new else self.confirmed
+        return Goal(
+            objective=report.objective,
+            status=report.status,
+            created_at=created_at,
+            iterations=report.iterations if report.iterations is not None else before and before.iterations,
+            last_reason=report.last_reason,
+            token_budget=report.token_budget,
+            tokens_used=_counter(report.tokens_used, self._token_base, before and before.tokens_used),
+            time_used_seconds=_counter(report.time_used_seconds, self._time_base, before and before.time_used_seconds),
+            budget_spent=report.budget_spent,
+        )
+
+    def _outcome(self, intent: Intent, now: int) -> Goal | None:
+        if not isinstance(self._expected, UnsetType):
+            return self._expected
+        if intent.action == "clear":
+            return None
+        if intent.action == "set":
+            return Goal(intent.objective, "active", max(now, self._last_time + 1))
+        status = "paused" if intent.action == "pause" else "active"
+        return None if self.confirmed is None else replace(self.confirmed, status=status)
+
+    def _confirm(self, goal: Goal | None, *, is_new: bool, restored: bool = False) -> list[Change]:
+        before, self.confirmed, self.known = self.confirmed, goal, True
+        if goal is None:
+            self._report = None
+        if before is not None and (goal is None or is_new):
+            self._replaced = before.objective
+        if is_new:
+            self._seen_from_start = not restored
+        return _changes(before, goal, is_new=is_new, restored=restored)
+
+
+def _changes(before: Goal | None, after: Goal | None, *, is_new: bool, restored: bool) -> list[Change]:
+    changes: list[Change] = []
+    if before is not None and before.status in LIVE and (after is None or is_new):
+        changes.append(GoalStopped("cleared" if after is None else "replaced"))
+    if is_new:
+        changes.append(GoalRestored() if restored else GoalStarted())
+    old, new = before.status if before else None, after.status if after else None
+    if new in ("complete", "blocked", "limited") and not restored and (is_new or new != old):
+        changes.append(GoalStopped(new))
+    if old != new:
+        changes.append(StatusChanged(old, new))
+    return changes
+
+
+def _same_text(left: str, right: str) -> bool:
+    return left.strip() == right.strip()
+
+
+def _same_origin(left: Report | None, right: Report | None) -> bool:
+    """Whether two reports are about one goal of the agent's own, by its own creation time."""
+    return left is not None and right is not None and left.created_at == right.created_at
+
+
+def _counter(said: int | None, base: int, before: int | None) -> int | None:
+    """A counter since the goal began; it never falls."""
+    if said is None:
+        return before
+    return max(said - base, before or 0, 0)

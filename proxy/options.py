@@ -1,0 +1,147 @@
+"""Options and subcommands, parsed by typer. What an option does not say comes from the settings' other sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from .errors import UsageError
+from .settings import Settings, load
+from .version import version
+
+_HELP = """Put goals into any ACP session: a sidecar between an ACP client and a coding agent.
+
+Everything after -- is the agent's command. Each option can also be set in the environment (GOALPROXY_ON_CANCEL=turn) or
+in ~/.config/goalproxy/config.toml (on_cancel = "turn"); an option is stronger than the environment, that than the file."""
+
+app = typer.Typer(
+    add_completion=True, pretty_exceptions_enable=False, no_args_is_help=False, rich_markup_mode=None, help=_HELP
+)
+
+
+class AgentKind(StrEnum):
+    """Values of ``--agent-kind``."""
+
+    auto = "auto"
+    codex = "codex"
+    other = "other"
+
+
+class OnCancel(StrEnum):
+    """Values of ``--on-cancel``."""
+
+    pause = "pause"
+    turn = "turn"
+
+
+class LogLevel(StrEnum):
+    """Values of ``--log-level``."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+class LogFormat(StrEnum):
+    """Values of ``--log-format``."""
+
+    text = "text"
+    json = "json"
+
+
+_DEFAULT = Settings()
+_ALONE = frozenset({"doctor", "--help", "--version", "--install-completion", "--show-completion"})
+"""Words that make sense without an agent's command, or say themselves that it is missing."""
+_AgentKind = Annotated[
+    AgentKind | None,
+    typer.Option(help=f"The agent's family, if its command line hides it. [default: {_DEFAULT.agent_kind}]"),
+]
+_Config = Annotated[str | None, typer.Option(metavar="FILE", help="Read settings from this TOML file.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"goalproxy {version()}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True, subcommand_metavar="[doctor] -- AGENT_COMMAND...")
+def sidecar(
+    context: typer.Context,
+    admin: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Serve /metrics there; port 0 takes a free one. [default: off]"),
+    ] = None,
+    on_cancel: Annotated[
+        OnCancel | None,
+        typer.Option(help=f"What session/cancel does to the goal, too. [default: {_DEFAULT.on_cancel}]"),
+    ] = None,
+    agent_kind: _AgentKind = None,
+    config: _Config = None,
+    log_level: Annotated[
+        LogLevel | None, typer.Option(help=f"Log to stderr from this level on. [default: {_DEFAULT.log_level}]")
+    ] = None,
+    log_format: Annotated[
+        LogFormat | None, typer.Option(help=f"How log lines look. [default: {_DEFAULT.log_format}]")
+    ] = None,
+    log_content: Annotated[
+        bool | None, typer.Option("--log-content/--no-log-content", help="Let logs contain the text of messages.")
+    ] = None,
+    version: Annotated[  # noqa: ARG001 - its callback does it
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Run the sidecar."""
+    if context.invoked_subcommand is not None:
+        return
+    from .shell.run import run  # noqa: PLC0415 - not needed for what only prints
+
+    given = {
+        "admin": admin,
+        "on_cancel": on_cancel,
+        "agent_kind": agent_kind,
+        "log_level": log_level,
+        "log_format": log_format,
+        "log_content": log_content,
+    }
+    run(context.obj, load(_given(given), config))
+
+
+@app.command()
+def doctor(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for the agent's answer.")] = 30.0,
+    agent_kind: _AgentKind = None,
+    config: _Config = None,
+) -> None:
+    """Start an agent, and say what its goals will look like.
+
+    Exit code: 0 if goals work, 1 if they do not or not fully, 2 for wrong usage, 3 if the agent gave no answer, 126 or 127
+    if it cannot be started.
+    """
+    if not context.obj:
+        raise UsageError("an agent's command is missing; write: goalproxy doctor [OPTIONS] -- AGENT_COMMAND")
+    from .shell.doctor import examine, print_json, print_table  # noqa: PLC0415 - only for this command
+
+    diagnosis = examine(context.obj, load(_given({"agent_kind": agent_kind}), config), timeout)
+    (print_json if as_json else print_table)(diagnosis)
+    raise typer.Exit(diagnosis.exit_code)
+
+
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given, as plain values."""
+    return {
+        name: str(value) if isinstance(value, StrEnum) else value for name, value in values.items() if value is not None
+    }
+
+
+def parse(words: Sequence[str], command: Sequence[str]) -> None:
+    """Parse goalproxy's own words, do what they say, and end the process. Raises Failure."""
+    if not command and not _ALONE.intersection(words):
+        raise UsageError("the agent's command goes after --; write: goalproxy [OPTIONS] -- AGENT_COMMAND")
+    app(args=list(words), obj=list(command), prog_name="goalproxy")

@@ -1,0 +1,74 @@
+"""What can be set, and from where: an option beats the environment, which beats the configuration file.
+
+The plain form, ``goalproxy -- <agent cmd>`` with nothing set anywhere, imports nothing to find that out: that is what an
+editor waits for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from .errors import UsageError
+
+PREFIX = "GOALPROXY_"
+
+
+class Settings(NamedTuple):
+    """Every setting with its default. The names are those of the options, the variables and the keys of the file."""
+
+    agent_kind: Literal["auto", "codex", "other"] = "auto"
+    """The family of the agent, where its command line hides it and it has to be known before it has said so."""
+    on_cancel: Literal["pause", "turn"] = "pause"
+    """Whether ``session/cancel`` pauses the goal, too, or stops the turn only."""
+    admin: str | None = None
+    """Where ``/metrics`` is served, as HOST:PORT; None for nowhere."""
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    log_format: Literal["text", "json"] = "text"
+    log_content: bool = False
+    """Whether logs may contain the text of messages: prompts, objectives, answers."""
+
+
+def load(options: Mapping[str, Any], config: str | None, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Merge the sources. ``options`` holds those that were given; ``config`` is the file that ``--config`` names.
+
+    Raises UsageError.
+    """
+    variables = {
+        name: environment[PREFIX + name.upper()] for name in Settings._fields if PREFIX + name.upper() in environment
+    }
+    file = _file(config or environment.get(PREFIX + "CONFIG"), environment)
+    if not options and not variables and file is None:
+        return Settings()
+    return _validate({**({} if file is None else _read(file)), **variables, **options})
+
+
+def _file(named: str | None, environment: Mapping[str, str]) -> Path | None:
+    """The configuration file: the named one, which must exist, or the user's, if there is one."""
+    if named:
+        return Path(named)
+    home = environment.get("XDG_CONFIG_HOME") or os.path.join(environment.get("HOME", ""), ".config")
+    path = os.path.join(home, "goalproxy", "config.toml")
+    return Path(path) if os.path.exists(path) else None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - only where there is a file
+
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the configuration file {file}: {error}") from error
+
+
+def _validate(values: dict[str, Any]) -> Settings:
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - only where something is set
+
+    try:
+        return TypeAdapter(Settings).validate_python(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"the setting {where} is wrong: {first['msg']} (got {first['input']!r})") from error

@@ -1,0 +1,200 @@
+"""``goalproxy doctor``: start an agent, introduce ourselves as a plain client, and say what its goals will look like.
+
+Nothing is asked of the agent but ``initialize``: no session, no model call.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from goalproxy.mappers import choose
+from goalproxy.mappers.base import Agent, Mapper, at
+from goalproxy.proxy.core.actions import Relay, Rewrite
+from goalproxy.proxy.core.engine import Engine
+from goalproxy.proxy.core.events import FromAgent, FromClient
+from goalproxy.proxy.errors import Failure
+from goalproxy.proxy.goal.control import ACTIONS
+from goalproxy.proxy.settings import Settings
+from goalproxy.proxy.wire import acp, jsonrpc
+from goalproxy.proxy.wire.envelope import load, peek
+from goalproxy.proxy.wire.ndjson import LineBuffer, lines
+
+from .process import AgentProcess
+from .run import policy
+
+_ID = "goalproxy-doctor"
+_CHUNK = 1 << 16
+
+
+class NoAnswer(Failure):
+    """The agent started and did not answer ``initialize`` with a result."""
+
+    exit_code = 3
+
+
+class Diagnosis(Struct, frozen=True):
+    """What was found. ``actions`` are the controls that work; ``missing`` pairs what does not with what to do."""
+
+    command: list[str]
+    agent: str
+    version: str
+    protocol: int
+    dialect: str
+    why: str
+    keeps_goals: bool
+    actions: list[str]
+    slash_command: str
+    declared_air: bool
+    missing: list[tuple[str, str]]
+
+    @property
+    def exit_code(self) -> int:
+        """For scripts: 0 if every control works, 1 if something is missing."""
+        return 1 if self.missing else 0
+
+
+def examine(command: Sequence[str], settings: Settings, timeout: float) -> Diagnosis:
+    """Start the agent, initialize it through the engine, end it. ``timeout`` is in seconds. Raises Failure."""
+    rules = policy(command, settings)
+    engine = Engine(rules, choose, os.urandom(8).hex())
+    process = AgentProcess(command)
+    try:
+        os.write(process.stdin, _introduction(engine))
+        answer = _answer(process, time.monotonic() + timeout)
+    finally:
+        process.end_group()
+        process.signal(signal.SIGKILL)
+        process.wait()
+    return _diagnose(command, declared_air=rules.declares_air, seen=_through(engine, answer), answer=answer)
+
+
+def _introduction(engine: Engine) -> bytes:
+    params = {
+        "protocolVersion": 1,
+        "clientCapabilities": {},
+        "clientInfo": {"name": "goalproxy doctor", "version": "1"},
+    }
+    line = jsonrpc.request(_ID, acp.INITIALIZE, params)
+    envelope = peek(line)
+    assert envelope is not None
+    return _forwarded(engine.handle(FromClient(line, envelope, 0)), line)
+
+
+def _answer(process: AgentProcess, deadline: float) -> bytes:
+    """The line that answers the introduction; anything before it is skipped."""
+    buffer = LineBuffer()
+    while select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        chunk = os.read(process.stdout, _CHUNK)
+        if not chunk:
+            raise NoAnswer("the agent ended without an answer to initialize; what it said is above")
+        for line in lines(buffer.feed(chunk)):
+            envelope = peek(line)
+            if envelope is not None and envelope.is_response and envelope.id == _ID:
+                return bytes(line)
+    raise NoAnswer("the agent gave no answer to initialize in time; --timeout sets how long to wait")
+
+
+def _through(engine: Engine, answer: bytes) -> dict[str, Any]:
+    """The result as the client sees it."""
+    envelope = peek(answer)
+    assert envelope is not None
+    result = (load(_forwarded(engine.handle(FromAgent(answer, envelope, 0)), answer)) or {}).get("result")
+    if not isinstance(result, dict):
+        error = at(load(answer), "error", "message")
+        raise NoAnswer(f"the agent answered initialize with an error: {error or 'no result'}")
+    return result
+
+
+def _forwarded(actions: Sequence[object], line: bytes) -> bytes:
+    for action in actions:
+        if isinstance(action, Rewrite):
+            return action.line
+        if isinstance(action, Relay):
+            break
+    return line
+
+
+def _diagnose(command: Sequence[str], *, declared_air: bool, seen: dict[str, Any], answer: bytes) -> Diagnosis:
+    original = at(load(answer), "result") or {}
+    info, meta = original.get("agentInfo") or original.get("info"), original.get("_meta")
+    name, version = at(info, "name"), at(info, "version")
+    agent = Agent(
+        name if isinstance(name, str) else "",
+        version if isinstance(version, str) else "",
+        meta if isinstance(meta, dict) else {},
+    )
+    mapper = choose(agent)
+    actions = at(seen, "_meta", "goal", "actions") or []
+    return Diagnosis(
+        command=list(command),
+        agent=agent.name,
+        version=agent.version,
+        protocol=at(seen, "protocolVersion") if isinstance(at(seen, "protocolVersion"), int) else 1,
+        dialect=mapper.dialect,
+        why=mapper.why(agent) or "",
+        keeps_goals=mapper.keeps_goals,
+        actions=actions,
+        slash_command=_slash_command(mapper),
+        declared_air=declared_air,
+        missing=_missing(mapper, actions, declared_air=declared_air),
+    )
+
+
+def _slash_command(mapper: Mapper) -> str:
+    if not mapper.keeps_goals or mapper.understands_command is False:
+        return "no"
+    return "yes" if mapper.understands_command else "yes, by the proxy unless the agent lists it"
+
+
+def _missing(mapper: Mapper, actions: list[str], *, declared_air: bool) -> list[tuple[str, str]]:
+    if not mapper.keeps_goals:
+        return [
+            (
+                "goals: the agent keeps none, or tells nobody of them",
+                "use an agent that keeps goals; see docs/agents.md",
+            )
+        ]
+    missing = []
+    lacking = [action for action in ACTIONS if action not in actions]
+    if lacking:
+        missing.append((f"the controls {', '.join(lacking)}", "update the agent; newer versions take them"))
+    if mapper.hides_air and not declared_air:
+        missing.append(
+            ("the goal's state: the agent was not recognised before it started to speak", "add --agent-kind codex")
+        )
+    return missing
+
+
+def print_json(diagnosis: Diagnosis) -> None:
+    """Print the diagnosis as one JSON object."""
+    json.dump({**asdict(diagnosis), "missing": [list(pair) for pair in diagnosis.missing]}, sys.stdout, indent=2)
+    sys.stdout.write("\n")
+
+
+def print_table(diagnosis: Diagnosis) -> None:
+    """Print the diagnosis as a table for a person."""
+    rows = [
+        ("agent", f"{diagnosis.agent or 'does not say'} {diagnosis.version}".strip()),
+        ("protocol", f"ACP version {diagnosis.protocol}"),
+        ("goals read as", f"{diagnosis.dialect}, because {diagnosis.why}"),
+        ("AIR declared to it", "yes, and hidden from the client" if diagnosis.declared_air else "no"),
+        (
+            "client will see",
+            "the goal, by _meta.goal" if diagnosis.keeps_goals else "what the agent sends, and nothing more",
+        ),
+        ("controls", ", ".join(diagnosis.actions) or "none"),
+        ("/goal", diagnosis.slash_command),
+        *(("missing", f"{what}: {remedy}") for what, remedy in diagnosis.missing),
+    ]
+    width = max(len(name) for name, _ in rows)
+    sys.stdout.write("".join(f"{name:<{width}}  {value}\n" for name, value in rows))

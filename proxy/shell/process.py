@@ -1,0 +1,80 @@
+"""The agent's process: started in a group of its own, so that all of it can be ended; its end passed on as it was."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+
+from goalproxy.proxy.errors import CannotStart
+
+_TERM_GRACE = 2.0
+"""Seconds between asking what is left of the group to end, and killing it."""
+_POLL = 0.02
+
+
+class AgentProcess:
+    """The running agent.
+
+    ``stdin`` and ``stdout`` are the proxy's ends of its pipes. Its stderr is the proxy's own: what the agent writes there
+    passes untouched, and can never fill a pipe.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Start the command. Raises CannotStart."""
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, process_group=0
+            )
+        except OSError as error:
+            raise _cannot_start(command[0], error) from error
+        except ValueError as error:
+            raise CannotStart(f"cannot start {command[0]!r}: {error}", 126) from error
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self.stdin = self._process.stdin.fileno()
+        self.stdout = self._process.stdout.fileno()
+
+    def wait(self) -> int:
+        """Wait for the agent's end; the exit code, or the negative number of the signal that killed it."""
+        return self._process.wait()
+
+    def signal(self, number: int) -> bool:
+        """Send a signal to the whole group; False if nobody is left in it."""
+        try:
+            os.killpg(self._process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def end_group(self) -> None:
+        """End whatever is left of the group: ask, wait a little, kill."""
+        if not self.signal(signal.SIGTERM):
+            return
+        deadline = time.monotonic() + _TERM_GRACE
+        while time.monotonic() < deadline:
+            if not self.signal(0):
+                return
+            time.sleep(_POLL)
+        self.signal(signal.SIGKILL)
+
+
+def leave(status: int) -> None:
+    """End this process as the agent ended: with its exit code, or by its signal (without a second core dump)."""
+    if status < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        try:
+            signal.signal(-status, signal.SIG_DFL)
+        except OSError:
+            pass  # SIGKILL and SIGSTOP have no handler to reset.
+        os.kill(os.getpid(), -status)
+    os._exit(status & 0xFF)
+
+
+def _cannot_start(name: str, error: OSError) -> CannotStart:
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return CannotStart(f"cannot start {name!r}: command not found", 127)
+    return CannotStart(f"cannot start {name!r}: {error.strerror or error}", 126)

@@ -1,0 +1,185 @@
+"""The relay path: two threads that block on reading, one a direction, and the engine between them.
+
+A run of lines that concern nobody goes out in one write, as the same bytes. A line that concerns the engine is handled
+under the lock, and what comes of it is queued before the lock is let go, so that both peers see one order.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from goalproxy.proxy.core import actions as act
+from goalproxy.proxy.core.engine import Engine
+from goalproxy.proxy.core.events import AgentGone, Event, FromAgent, FromClient, TimerFired
+from goalproxy.proxy.core.facts import Fact
+from goalproxy.proxy.wire.envelope import Envelope, peek, peek_all
+from goalproxy.proxy.wire.ndjson import LineBuffer, lines
+
+from .outlet import Outlet
+from .timers import Timers
+from .traffic import Direction, Traffic, Treatment
+
+_CHUNK = 1 << 18
+
+Trace = Callable[[Direction, Treatment, bytes], None]
+
+
+class _Way(NamedTuple):
+    """One direction: where its lines go, how they are counted, which concern the engine, and as which event.
+
+    ``mark`` gives text that makes any line concern the engine, or None.
+    """
+
+    direction: Direction
+    outlet: Outlet
+    concerns: Callable[[Envelope], bool]
+    mark: Callable[[], bytes | None]
+    event: type[FromClient] | type[FromAgent]
+
+
+class Relay:
+    """Moves lines between a client and an agent.
+
+    Each of ``observers`` is called with each fact, one at a time. ``trace`` is called with each message, its direction
+    and its treatment, if it is given; that is slow.
+    """
+
+    def __init__(self, engine: Engine, client: Outlet, agent: Outlet, trace: Trace | None = None) -> None:
+        self.traffic = Traffic()
+        self.observers: list[Callable[[Fact], None]] = []
+        self._engine = engine
+        self._trace = trace
+        self._client, self._agent = client, agent
+        self._lock = threading.Lock()
+        self._timers = Timers(self._on_timer)
+        self._up = _Way("client_to_agent", agent, engine.concerns_client, lambda: None, FromClient)
+        self._down = _Way("agent_to_client", client, engine.concerns_agent, lambda: engine.mark, FromAgent)
+
+    def pump_client(self, source: int) -> None:
+        """Read the client until its end, and pass the end on."""
+        self._pump(source, self._up)
+        self._agent.close()
+
+    def pump_agent(self, source: int) -> None:
+        """Read the agent until its end; then nobody waits for it any more."""
+        self._pump(source, self._down)
+        with self._lock:
+            self._perform(self._engine.handle(AgentGone(_now())), None, b"")
+        self._client.flush()
+
+    def _pump(self, source: int, way: _Way) -> None:
+        buffer = LineBuffer()
+        while not way.outlet.broken:
+            try:
+                chunk = os.read(source, _CHUNK)
+            except OSError:
+                break
+            if not chunk:
+                break
+            block = buffer.feed(chunk)
+            if block:
+                self._forward(block, way)
+                way.outlet.flush()
+        rest = buffer.finish()
+        if rest:
+            self._forward(rest, way)
+            way.outlet.flush()
+        if way.outlet.broken:
+            os.close(source)  # Nobody reads on: whoever writes finds that out, as it would without the proxy.
+
+    def _forward(self, block: bytes, way: _Way) -> None:
+        """Relay a block of lines, stopping at each that concerns the engine."""
+        if self._trace is None and self._is_quiet(block, way):
+            way.outlet.put(block)
+            self.traffic.count(way.direction, "relayed", block.count(b"\n"), len(block))
+        else:
+            self._sift(block, way)
+
+    def _is_quiet(self, block: bytes, way: _Way) -> bool:
+        """Whether a block of many lines is seen at once to concern nobody."""
+        envelopes = peek_all(block)
+        if envelopes is None:
+            return False
+        mark = way.mark()
+        return not any(map(way.concerns, envelopes)) and (mark is None or mark not in block)
+
+    def _sift(self, block: bytes, way: _Way) -> None:
+        """Relay a block line by line."""
+        parts = lines(block)
+        last = len(parts) - 1
+        start = malformed = 0
+        for index, part in enumerate(parts):
+            envelope = peek(part)
+            if envelope is None:
+                malformed += bool(part.strip())
+            elif way.concerns(envelope) or ((mark := way.mark()) is not None and mark in part):
+                if start < index:
+                    self._pass_on(parts[start:index], b"\n".join(parts[start:index]) + b"\n", way)
+                self._handle(part if index == last or part is block else part + b"\n", envelope, way)
+                start = index + 1
+        self.traffic.malformed[way.direction] += malformed
+        if start == 0:
+            self._pass_on(parts if parts[last] else parts[:last], block, way)
+        elif start < last:
+            self._pass_on(parts[start:last], b"\n".join(parts[start:]), way)
+
+    def _pass_on(self, parts: list[bytes], run: bytes, way: _Way) -> None:
+        """Relay lines; ``run`` is their bytes."""
+        way.outlet.put(run)
+        self.traffic.count(way.direction, "relayed", len(parts), len(run))
+        if self._trace is not None:
+            for part in parts:
+                self._trace(way.direction, "relayed", part)
+
+    def _handle(self, line: bytes, envelope: Envelope, way: _Way) -> None:
+        with self._lock:
+            self._perform(self._engine.handle(way.event(line, envelope, _now())), way, line)
+
+    def _on_timer(self, key: str) -> None:
+        with self._lock:
+            event: Event = TimerFired(key, _now())
+            self._perform(self._engine.handle(event), None, b"")
+
+    def _perform(self, actions: list[act.Action], way: _Way | None, line: bytes) -> None:
+        """Do what the engine wants, in order. ``way`` and ``line`` are those of the line that came in, if one did."""
+        for action in actions:
+            if isinstance(action, act.Record):
+                for observe in self.observers:
+                    observe(action.fact)
+            elif isinstance(action, act.SetTimer):
+                self._timers.set(action.key, action.after)
+            elif isinstance(action, act.ToClient):
+                self._inject(action.line, self._down, way)
+            elif isinstance(action, act.ToAgent):
+                self._inject(action.line, self._up, way)
+            elif way is not None:
+                self._answer_line(action, way, line)
+
+    def _answer_line(self, action: act.Relay | act.Rewrite | act.Swallow, way: _Way, line: bytes) -> None:
+        treatment: Treatment = "swallowed"
+        if isinstance(action, act.Relay):
+            way.outlet.put(line)
+            treatment = "relayed"
+        elif isinstance(action, act.Rewrite):
+            way.outlet.put(action.line)
+            treatment = "rewritten"
+        self._count(way, treatment, line)
+
+    def _count(self, way: _Way, treatment: Treatment, line: bytes) -> None:
+        self.traffic.count(way.direction, treatment, 1, len(line))
+        if self._trace is not None:
+            self._trace(way.direction, treatment, line)
+
+    def _inject(self, line: bytes, towards: _Way, way: _Way | None) -> None:
+        towards.outlet.put(line)
+        self._count(towards, "injected", line)
+        if way is not towards:
+            towards.outlet.nudge()
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

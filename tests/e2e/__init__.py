@@ -1,0 +1,14 @@
+"""goalproxy in front of real, unmodified agents, which work for a fake model on this machine.
+
+    agents       which builds there are and what each of them can do, as data
+    install      fetches the builds with npm, each into its own folder
+    traffic      one ordered record of everything that happened, and the only way to wait
+    fake_openai  the model: scripted turns, held open until the test lets go of them
+    client       an ACP client on stdio that starts the agent, through goalproxy or bare
+    invariants   what must hold in every run, whatever the test is about
+    scene        one agent, one model and one client, ready to be played by a test
+    matrix       behaviour against build: which tests run for which build, and the table in the README
+
+No test sleeps. A test waits for an entry in the traffic, and a turn of the model lasts until the test releases it,
+so that "the reply comes while the turn is still running" is a matter of order and not of speed.
+"""
