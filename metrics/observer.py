@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from goalproxy.proxy.core import facts
@@ -12,6 +14,15 @@ from .catalogue import Metric
 
 _UNKNOWN = "unknown"
 _LABEL_LENGTH = 64
+_BY_OWNER: Final[dict[type, Metric]] = {
+    changes.GoalStarted: catalogue.GOALS_STARTED,
+    changes.GoalRestored: catalogue.GOALS_RESTORED,
+    changes.RoundStarted: catalogue.GOAL_ITERATIONS,
+}
+_BY_AGENT: Final[dict[type, Metric]] = {
+    changes.LateReport: catalogue.GOAL_REPORTS_IGNORED,
+    changes.UnknownStatus: catalogue.GOAL_STATUSES_UNKNOWN,
+}
 
 
 class Observer:
@@ -50,25 +61,18 @@ class Observer:
 
     def _on_goal(self, owner: facts.Owner, change: changes.Change) -> None:
         agent = self._agent
-        match change:
-            case changes.GoalStarted():
-                self._count(catalogue.GOALS_STARTED, 1, agent, owner)
-            case changes.GoalRestored():
-                self._count(catalogue.GOALS_RESTORED, 1, agent, owner)
-            case changes.GoalStopped(outcome):
-                self._count(catalogue.GOALS_FINISHED, 1, agent, owner, outcome)
-            case changes.StatusChanged(before, after):
-                self._move(owner, before, after)
-            case changes.RoundStarted():
-                self._count(catalogue.GOAL_ITERATIONS, 1, agent, owner)
-            case changes.TokensUsed(tokens):
-                self._count(catalogue.GOAL_TOKENS, tokens, agent, owner, "total")
-            case changes.TimeUsed(seconds):
-                self._count(catalogue.GOAL_SECONDS, seconds, agent, owner)
-            case changes.LateReport():
-                self._count(catalogue.GOAL_REPORTS_IGNORED, 1, agent)
-            case changes.UnknownStatus():
-                self._count(catalogue.GOAL_STATUSES_UNKNOWN, 1, agent)
+        if type(change) in _BY_OWNER:
+            self._count(_BY_OWNER[type(change)], 1, agent, owner)
+        elif type(change) in _BY_AGENT:
+            self._count(_BY_AGENT[type(change)], 1, agent)
+        elif isinstance(change, changes.GoalStopped):
+            self._count(catalogue.GOALS_FINISHED, 1, agent, owner, change.outcome)
+        elif isinstance(change, changes.StatusChanged):
+            self._move(owner, change.before, change.after)
+        elif isinstance(change, changes.TokensUsed):
+            self._count(catalogue.GOAL_TOKENS, change.tokens, agent, owner, "total")
+        elif isinstance(change, changes.TimeUsed):
+            self._count(catalogue.GOAL_SECONDS, change.seconds, agent, owner)
 
     def _move(self, owner: str, before: str | None, after: str | None) -> None:
         goals = self._gauges[catalogue.GOALS]

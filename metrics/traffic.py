@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily
@@ -15,12 +15,9 @@ from .catalogue import Metric
 class Counts(Protocol):
     """What the relay path keeps: numbers by (direction, treatment), and by direction."""
 
-    @property
-    def messages(self) -> Mapping[tuple[str, str], int]: ...
-    @property
-    def bytes(self) -> Mapping[tuple[str, str], int]: ...
-    @property
-    def malformed(self) -> Mapping[str, int]: ...
+    messages: dict[tuple[str, str], int]
+    bytes: dict[tuple[str, str], int]
+    malformed: dict[str, int]
 
 
 class TrafficCollector(Collector):
@@ -31,13 +28,13 @@ class TrafficCollector(Collector):
 
     def collect(self) -> Iterable[CounterMetricFamily]:
         """The three counters, with a sample for every label, zero or not: these are always known."""
-        yield _family(catalogue.MESSAGES, self._counts.messages)
-        yield _family(catalogue.BYTES, self._counts.bytes)
-        yield _family(catalogue.MALFORMED, {(direction,): n for direction, n in self._counts.malformed.items()})
+        yield _family(catalogue.MESSAGES, self._counts.messages.items())
+        yield _family(catalogue.BYTES, self._counts.bytes.items())
+        yield _family(catalogue.MALFORMED, (((direction,), n) for direction, n in self._counts.malformed.items()))
 
 
-def _family(metric: Metric, values: Mapping[tuple[str, ...], int]) -> CounterMetricFamily:
+def _family(metric: Metric, values: Iterable[tuple[tuple[str, ...], int]]) -> CounterMetricFamily:
     family = CounterMetricFamily(metric.name, metric.help, labels=metric.labels)
-    for labels, value in values.items():
+    for labels, value in values:
         family.add_metric(labels, value)
     return family

@@ -1,8 +1,8 @@
-"""The sidecar. A map of its nouns:
+"""The sidecar, and a map of its nouns.
 
 A **client** (an editor) talks ACP to an **agent**; the proxy stands between. Both are **peers**.
-A **line** is one message, or something that is none. It is **relayed** as the same bytes, **rewritten**, or **swallowed**;
-a line of the proxy's own is **injected**.
+A **line** is one message, or something that is none. It is **relayed** as the same bytes, **rewritten** or
+**swallowed**; a line of the proxy's own is **injected**.
 
 wire     Lines, envelopes, exact edits, the names of ACP and of the goal extension.
 goal     What a goal is: **status**, **report** (what an agent says), **snapshot** (what a client sees), **control** and
@@ -12,6 +12,6 @@ shell    Threads, pipes, processes, signals, timers, the admin server. Decides n
 
 Beside this room: **mappers** know the dialects of agents, **metrics** turn **facts** into numbers.
 
-Arrows: wire imports nothing of ours; goal imports wire; mappers import wire and goal; core imports wire, goal and mappers.base;
-metrics import core.facts and goal.changes; shell imports all; only cli and options import shell.
+Arrows: wire imports nothing of ours; goal imports wire; mappers import wire and goal; core imports wire, goal and
+mappers.base; metrics import core.facts and goal.changes; shell imports all; only cli and options import shell.
 """

@@ -14,8 +14,8 @@ from .version import version
 
 _HELP = """Put goals into any ACP session: a sidecar between an ACP client and a coding agent.
 
-Everything after -- is the agent's command. Each option can also be set in the environment (GOALPROXY_ON_CANCEL=turn) or
-in ~/.config/goalproxy/config.toml (on_cancel = "turn"); an option is stronger than the environment, that than the file."""
+Everything after -- is the agent's command. Each option can also be set in the environment (GOALPROXY_ON_CANCEL=turn)
+or in ~/.config/goalproxy/config.toml (on_cancel = "turn"). Options beat the environment, the environment the file."""
 
 app = typer.Typer(
     add_completion=True, pretty_exceptions_enable=False, no_args_is_help=False, rich_markup_mode=None, help=_HELP
@@ -121,8 +121,8 @@ def doctor(
 ) -> None:
     """Start an agent, and say what its goals will look like.
 
-    Exit code: 0 if goals work, 1 if they do not or not fully, 2 for wrong usage, 3 if the agent gave no answer, 126 or 127
-    if it cannot be started.
+    Exit code: 0 if goals work, 1 if they do not or not fully, 2 for wrong usage, 3 if the agent gave no answer, 126 or
+    127 if it cannot be started.
     """
     if not context.obj:
         raise UsageError("an agent's command is missing; write: goalproxy doctor [OPTIONS] -- AGENT_COMMAND")

@@ -1,7 +1,7 @@
 """What can be set, and from where: an option beats the environment, which beats the configuration file.
 
-The plain form, ``goalproxy -- <agent cmd>`` with nothing set anywhere, imports nothing to find that out: that is what an
-editor waits for.
+The plain form, ``goalproxy -- <agent cmd>`` with nothing set anywhere, imports nothing to find that out: that is what
+an editor waits for.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def _file(named: str | None, environment: Mapping[str, str]) -> Path | None:
     """The configuration file: the named one, which must exist, or the user's, if there is one."""
     if named:
         return Path(named)
-    home = environment.get("XDG_CONFIG_HOME") or os.path.join(environment.get("HOME", ""), ".config")
-    path = os.path.join(home, "goalproxy", "config.toml")
-    return Path(path) if os.path.exists(path) else None
+    base = environment.get("XDG_CONFIG_HOME")
+    file = (Path(base) if base else Path(environment.get("HOME", "")) / ".config") / "goalproxy" / "config.toml"
+    return file if file.exists() else None
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -58,6 +58,11 @@ class Connection:
         self.now = 0
 
     @property
+    def is_v2(self) -> bool:
+        """Whether the connection speaks version 2 of the protocol, or a later one."""
+        return acp.is_v2(self.protocol)
+
+    @property
     def goals(self) -> Mapper | None:
         """The mapper, if the agent keeps goals."""
         return self.mapper if self.mapper is not None and self.mapper.keeps_goals else None

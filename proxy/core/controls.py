@@ -41,14 +41,18 @@ def on_control(connection: Connection, event: FromClient) -> None:
         control = controls.read_control(
             params, actions=mapper.actions, limit=mapper.objective_limit, update_is_set=is_alias
         )
-        session = connection.sessions.get(control.session_id)
-        if session is None or not session.visible:
-            raise Refusal(f"Unknown session: {control.session_id}")
-        ask(connection, session, control, event.envelope.id)
+        ask(connection, _known_session(connection, control.session_id), control, event.envelope.id)
     except Refusal as refusal:
         word = at(params, "action")
         connection.record(ControlAnswered(word if word in controls.ACTIONS else "unknown", "invalid"))
         connection.answer_error(event.envelope.id, acp.INVALID_PARAMS, str(refusal))
+
+
+def _known_session(connection: Connection, ident: str) -> Session:
+    session = connection.sessions.get(ident)
+    if session is None or not session.visible:
+        raise Refusal(f"Unknown session: {ident}")
+    return session
 
 
 def ask(
@@ -70,9 +74,10 @@ def ask(
 def send(
     connection: Connection, session: Session, control: Control, client_id: Id | UnsetType, reply: dict[str, Any]
 ) -> None:
-    """Send a control to the agent in its dialect; the client's request, if one waits, gets ``reply``. Raises Refusal."""
-    mapper = connection.goals
-    call = mapper and mapper.call(control.action, session.id, control.objective, prompted=session.prompted)
+    """Send a control to the agent in its dialect; a client's request that waits gets ``reply``. Raises Refusal."""
+    mapper, call = connection.goals, None
+    if mapper is not None:
+        call = mapper.call(control.action, session.id, control.objective, prompted=session.prompted)
     if call is None:
         raise Refusal(f'This agent would read "{control.objective}" as a command; say it in other words.')
     if isinstance(call, Prompt):

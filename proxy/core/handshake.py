@@ -21,7 +21,7 @@ OPAQUE = frozenset({"rawInput", "rawOutput"})
 def on_request(connection: Connection, event: FromClient) -> None:
     """The client introduces itself; the goal extension is declared on its behalf."""
     params = (load(event.line) or {}).get("params")
-    key = "clientCapabilities" if _protocol(params) < 2 else "capabilities"
+    key = "capabilities" if acp.is_v2(_protocol(params)) else "clientCapabilities"
     capabilities = at(params, key)
     connection.client_is_air = isinstance(at(capabilities, "_meta", "jetbrains", "air"), dict)
     if event.envelope.key is not None:
@@ -44,7 +44,7 @@ def _declarations(connection: Connection, capabilities: Any, protocol: int) -> l
     if connection.policy.declares_air and not connection.client_is_air:
         declared.append((("jetbrains", "air"), {}))
         # Without one of these two, an AIR client of version 1 is not sent the output of terminals as it comes.
-        if protocol < 2 and not at(capabilities, "_meta", "terminal_output"):
+        if not acp.is_v2(protocol) and not at(capabilities, "_meta", "terminal_output"):
             declared.append((("terminal_output_delta",), True))
     return declared
 
@@ -76,7 +76,7 @@ def _promise(connection: Connection, mapper: Mapper, result: dict[str, Any], lin
         return line
     capability = extension.capability(mapper.actions)
     line = put(line, ("result", "_meta", "goal"), capability)
-    key = "agentCapabilities" if connection.protocol < 2 else "capabilities"
+    key = "capabilities" if connection.is_v2 else "agentCapabilities"
     line = put(line, ("result", key, "_meta", "goal"), capability)
     if connection.client_is_air and not has(result, "_meta", "jetbrains", "air", "goal"):
         line = put(line, ("result", "_meta", "jetbrains", "air", "goal"), capability)

@@ -1,8 +1,8 @@
 """Prompts of the client: ordinary ones pass, ``/goal`` commands are watched, and answered here where the agent cannot.
 
-An agent that understands ``/goal`` gets it as the client wrote it. The proxy steps in for what the agent would get wrong:
-a question for the status (agents set a goal "status"), a command that would wait behind the turn it should change, and
-content beside the command, which the agent would drop.
+An agent that understands ``/goal`` gets it as the client wrote it. The proxy steps in for what the agent would get
+wrong: a question for the status (agents set a goal "status"), a command that would wait behind the turn it should
+change, and content beside the command, which the agent would drop.
 """
 
 from __future__ import annotations
@@ -183,14 +183,14 @@ def _carry_out(
 
 
 def _end_of_turn(connection: Connection) -> dict[str, Any]:
-    return {} if connection.protocol >= 2 else {"stopReason": "end_turn"}
+    return {} if connection.is_v2 else {"stopReason": "end_turn"}
 
 
 def _say(connection: Connection, event: FromClient, session: Session, prompt: list[Any], text: str) -> None:
     """Answer a prompt with a text, as a turn of its own."""
     connection.do(Swallow())
     chunk = {"sessionUpdate": acp.MESSAGE_CHUNK, "content": {"type": "text", "text": text}}
-    if connection.protocol < 2:
+    if not connection.is_v2:
         connection.update(session.id, chunk)
         connection.answer(event.envelope.id, _end_of_turn(connection))
         return

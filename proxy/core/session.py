@@ -24,8 +24,8 @@ class Turn(Struct):
 class PendingControl(Struct):
     """A control on its way through the agent.
 
-    ``client_id`` is the id of the client's request, UNSET when nobody waits: the client was answered, or the proxy acted
-    by itself. ``reply`` is what the client's request gets. ``is_prompt`` says that the control went as a prompt.
+    ``client_id`` is the id of the client's request, UNSET when nobody waits: the client was answered, or the proxy
+    acted by itself. ``reply`` is what that request gets. ``is_prompt`` says that the control went as a prompt.
     """
 
     session: Session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from goalproxy.proxy.wire.envelope import IdKey, load
+from goalproxy.proxy.wire.envelope import IdKey
 
 from .actions import Relay, Rewrite
 from .air import strip
@@ -40,7 +40,7 @@ def on_prompt_response(connection: Connection, event: FromAgent, awaited: Awaite
         generation = session.turns.pop(key).generation
         if generation is not None:
             session.tracker.refused(generation)
-    elif connection.protocol >= 2:
+    elif connection.is_v2:
         session.turns[key].answered = True
     else:
         _end(connection, session, key)

@@ -16,7 +16,6 @@ from .controls import settle
 from .events import FromAgent
 from .facts import NotRewritten
 from .lifecycle import early
-from .session import Session
 from .turns import on_mark, on_state
 
 
@@ -62,4 +61,4 @@ def _forwarded(
 
 def _clears_meta(connection: Connection, update: dict[str, Any]) -> bool:
     """In version 2, a null ``_meta`` of a session's information clears every key of it at the client, ours too."""
-    return connection.protocol >= 2 and has(update, "_meta") and update["_meta"] is None
+    return connection.is_v2 and has(update, "_meta") and update["_meta"] is None

@@ -1,7 +1,7 @@
 """The grammar of ``/goal`` in a prompt.
 
-A prompt is a goal command when its first non-blank text block is ``/goal``, after optional white space, followed by white
-space or the end. What follows is the objective as it stands: no flags, no quoting, no templates.
+A prompt is a goal command when its first non-blank text block is ``/goal``, after optional white space, followed by
+white space or the end. What follows is the objective as it stands: no flags, no quoting, no templates.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Report(Struct, frozen=True):
     updated_at: int | None = None
     iterations: int | None = None
     last_reason: str | None = None
-    token_budget: int | None | UnsetType = UNSET
+    token_budget: int | UnsetType | None = UNSET
     tokens_used: int | None = None
     time_used_seconds: int | None = None
 

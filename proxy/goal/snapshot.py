@@ -23,7 +23,7 @@ class Goal(Struct, frozen=True):
     created_at: int
     iterations: int | None = None
     last_reason: str | None = None
-    token_budget: int | None | UnsetType = UNSET
+    token_budget: int | UnsetType | None = UNSET
     tokens_used: int | None = None
     time_used_seconds: int | None = None
     budget_spent: bool = False

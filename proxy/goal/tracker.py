@@ -64,10 +64,10 @@ class Tracker:
     def __init__(self) -> None:
         self.known = False
         self.confirmed: Goal | None = None
-        self._expected: Goal | None | UnsetType = UNSET
+        self._expected: Goal | UnsetType | None = UNSET
         self._intent: Intent | None = None
         self._generation = 0
-        self._published: Goal | None | UnsetType = UNSET
+        self._published: Goal | UnsetType | None = UNSET
         self._last_time = 0
         self._said_at: int | None = None
         self._report: Report | None = None
@@ -97,11 +97,11 @@ class Tracker:
             return self._confirm(None, is_new=False)
         is_new = self._is_new(report, intent)
         restored = is_new and not self.known and (intent is None or intent.action != "set")
-        usage = [] if restored else self._usage(report, is_new)
-        created_at = self._identity(report, is_new, expected, now)
+        usage = [] if restored else self._usage(report, is_new=is_new)
+        created_at = self._identity(report, expected, now, is_new=is_new)
         if is_new:
             self._rebase(report, intent)
-        goal = self._goal(report, created_at, is_new)
+        goal = self._goal(report, created_at, is_new=is_new)
         self._report, self._said_at = report, report.updated_at
         unknown: list[Change] = [] if report.status_known else [UnknownStatus()]
         return [*unknown, *self._confirm(goal, is_new=is_new, restored=restored), *usage]
@@ -172,7 +172,7 @@ class Tracker:
 
     # What the client is told
 
-    def publication(self, now: int) -> dict[str, Any] | None | UnsetType:
+    def publication(self, now: int) -> dict[str, Any] | UnsetType | None:
         """The snapshot to publish now, None for "no goal", UNSET if the client has been told already."""
         goal = self.shown
         if goal == self._published or (goal is None and not self.known):
@@ -216,7 +216,7 @@ class Tracker:
             return True
         return last is not None and None not in (last.created_at, report.created_at) and not _same_origin(last, report)
 
-    def _identity(self, report: Report, is_new: bool, expected: Goal | None | UnsetType, now: int) -> int:
+    def _identity(self, report: Report, expected: Goal | UnsetType | None, now: int, *, is_new: bool) -> int:
         if not is_new and self.confirmed is not None:
             return self.confirmed.created_at
         if isinstance(expected, Goal) and (self.confirmed is None or expected.created_at != self.confirmed.created_at):
@@ -233,7 +233,7 @@ class Tracker:
         self._token_base = (report.tokens_used or 0) if report is not None and continues else 0
         self._time_base = (report.time_used_seconds or 0) if report is not None and continues else 0
 
-    def _usage(self, report: Report, is_new: bool) -> list[Change]:
+    def _usage(self, report: Report, *, is_new: bool) -> list[Change]:
         last = self._report if self._report is not None and _same_origin(self._report, report) else None
         if last is None and not is_new:
             last = self._report
@@ -246,17 +246,20 @@ class Tracker:
             changes.append(TimeUsed(seconds))
         return changes
 
-    def _goal(self, report: Report, created_at: int, is_new: bool) -> Goal:
+    def _goal(self, report: Report, created_at: int, *, is_new: bool) -> Goal:
         before = None if is_new else self.confirmed
+        tokens, seconds, rounds = (
+            (before.tokens_used, before.time_used_seconds, before.iterations) if before else (None, None, None)
+        )
         return Goal(
             objective=report.objective,
             status=report.status,
             created_at=created_at,
-            iterations=report.iterations if report.iterations is not None else before and before.iterations,
+            iterations=rounds if report.iterations is None else report.iterations,
             last_reason=report.last_reason,
             token_budget=report.token_budget,
-            tokens_used=_counter(report.tokens_used, self._token_base, before and before.tokens_used),
-            time_used_seconds=_counter(report.time_used_seconds, self._time_base, before and before.time_used_seconds),
+            tokens_used=_counter(report.tokens_used, self._token_base, tokens),
+            time_used_seconds=_counter(report.time_used_seconds, self._time_base, seconds),
             budget_spent=report.budget_spent,
         )
 

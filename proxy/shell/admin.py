@@ -15,12 +15,14 @@ from goalproxy.proxy.version import version
 
 from .traffic import Traffic
 
+_LAST_PORT = 65535
+
 
 def bind(address: str) -> socket.socket:
     """Take an address, HOST:PORT or [HOST]:PORT; port 0 takes a free one. Raises UsageError if it cannot be had."""
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or int(port) > 65535:
+    if not host or not port.isdecimal() or int(port) > _LAST_PORT:
         raise UsageError(f"the admin address must be HOST:PORT, not {address!r}")
     try:
         family, _, _, _, where = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]

@@ -25,8 +25,9 @@ from goalproxy.proxy.core.events import FromAgent, FromClient
 from goalproxy.proxy.errors import Failure
 from goalproxy.proxy.goal.control import ACTIONS
 from goalproxy.proxy.settings import Settings
+from goalproxy.proxy.version import version
 from goalproxy.proxy.wire import acp, jsonrpc
-from goalproxy.proxy.wire.envelope import load, peek
+from goalproxy.proxy.wire.envelope import Envelope, load, peek
 from goalproxy.proxy.wire.ndjson import LineBuffer, lines
 
 from .process import AgentProcess
@@ -85,9 +86,7 @@ def _introduction(engine: Engine) -> bytes:
         "clientInfo": {"name": "goalproxy doctor", "version": "1"},
     }
     line = jsonrpc.request(_ID, acp.INITIALIZE, params)
-    envelope = peek(line)
-    assert envelope is not None
-    return _forwarded(engine.handle(FromClient(line, envelope, 0)), line)
+    return _forwarded(engine.handle(FromClient(line, Envelope(acp.INITIALIZE, _ID), 0)), line)
 
 
 def _answer(process: AgentProcess, deadline: float) -> bytes:
@@ -99,16 +98,14 @@ def _answer(process: AgentProcess, deadline: float) -> bytes:
             raise NoAnswer("the agent ended without an answer to initialize; what it said is above")
         for line in lines(buffer.feed(chunk)):
             envelope = peek(line)
-            if envelope is not None and envelope.is_response and envelope.id == _ID:
-                return bytes(line)
+            if envelope is not None and not envelope.method and envelope.id == _ID:
+                return line
     raise NoAnswer("the agent gave no answer to initialize in time; --timeout sets how long to wait")
 
 
 def _through(engine: Engine, answer: bytes) -> dict[str, Any]:
     """The result as the client sees it."""
-    envelope = peek(answer)
-    assert envelope is not None
-    result = (load(_forwarded(engine.handle(FromAgent(answer, envelope, 0)), answer)) or {}).get("result")
+    result = at(load(_forwarded(engine.handle(FromAgent(answer, Envelope(id=_ID), 0)), answer)), "result")
     if not isinstance(result, dict):
         error = at(load(answer), "error", "message")
         raise NoAnswer(f"the agent answered initialize with an error: {error or 'no result'}")
@@ -187,7 +184,7 @@ def print_table(diagnosis: Diagnosis) -> None:
         ("agent", f"{diagnosis.agent or 'does not say'} {diagnosis.version}".strip()),
         ("protocol", f"ACP version {diagnosis.protocol}"),
         ("goals read as", f"{diagnosis.dialect}, because {diagnosis.why}"),
-        ("AIR declared to it", "yes, and hidden from the client" if diagnosis.declared_air else "no"),
+        ("AIR declared to it", "yes; what it adds is hidden from the client" if diagnosis.declared_air else "no"),
         (
             "client will see",
             "the goal, by _meta.goal" if diagnosis.keeps_goals else "what the agent sends, and nothing more",

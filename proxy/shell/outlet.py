@@ -12,11 +12,11 @@ import threading
 from collections import deque
 
 _LIMIT = 1 << 20
-"""Bytes of injected lines after which injecting waits, too: a peer that asks without ever reading cannot fill memory."""
+"""Bytes of injected lines after which injecting waits, too: a peer that asks and never reads cannot fill memory."""
 
 
 class Outlet:
-    """The writing end towards one peer. ``broken`` is True once the peer is found to be gone; what is put then is lost."""
+    """The writing end towards one peer. ``broken`` says that the peer is gone; what is put then is lost."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import resource
@@ -20,23 +21,22 @@ _POLL = 0.02
 class AgentProcess:
     """The running agent.
 
-    ``stdin`` and ``stdout`` are the proxy's ends of its pipes. Its stderr is the proxy's own: what the agent writes there
-    passes untouched, and can never fill a pipe.
+    ``stdin`` and ``stdout`` are the proxy's ends of its pipes. Its stderr is the proxy's own: what the agent writes
+    there passes untouched, and can never fill a pipe.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
         """Start the command. Raises CannotStart."""
+        theirs_in, self.stdin = os.pipe()
+        self.stdout, theirs_out = os.pipe()
         try:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, process_group=0
-            )
+            self._process = subprocess.Popen(command, stdin=theirs_in, stdout=theirs_out, process_group=0)
         except OSError as error:
             raise _cannot_start(command[0], error) from error
         except ValueError as error:
             raise CannotStart(f"cannot start {command[0]!r}: {error}", 126) from error
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self.stdin = self._process.stdin.fileno()
-        self.stdout = self._process.stdout.fileno()
+        os.close(theirs_in)
+        os.close(theirs_out)
 
     def wait(self) -> int:
         """Wait for the agent's end; the exit code, or the negative number of the signal that killed it."""
@@ -66,10 +66,8 @@ def leave(status: int) -> None:
     """End this process as the agent ended: with its exit code, or by its signal (without a second core dump)."""
     if status < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        try:
+        with contextlib.suppress(OSError):  # SIGKILL has no handler to reset.
             signal.signal(-status, signal.SIG_DFL)
-        except OSError:
-            pass  # SIGKILL and SIGSTOP have no handler to reset.
         os.kill(os.getpid(), -status)
     os._exit(status & 0xFF)
 

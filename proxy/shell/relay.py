@@ -38,7 +38,7 @@ class _Way(NamedTuple):
     outlet: Outlet
     concerns: Callable[[Envelope], bool]
     mark: Callable[[], bytes | None]
-    event: type[FromClient] | type[FromAgent]
+    event: type[FromClient | FromAgent]
 
 
 class Relay:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Final, Literal
 
 Direction = Literal["client_to_agent", "agent_to_client"]
@@ -17,9 +18,9 @@ class Traffic:
     """
 
     def __init__(self) -> None:
-        self.messages = {(direction, treatment): 0 for direction in DIRECTIONS for treatment in TREATMENTS}
+        self.messages: dict[tuple[str, str], int] = dict.fromkeys(itertools.product(DIRECTIONS, TREATMENTS), 0)
         self.bytes = dict(self.messages)
-        self.malformed = dict.fromkeys(DIRECTIONS, 0)
+        self.malformed: dict[str, int] = dict.fromkeys(DIRECTIONS, 0)
 
     def count(self, direction: Direction, treatment: Treatment, messages: int, size: int) -> None:
         """Add to the counts of one direction and treatment."""

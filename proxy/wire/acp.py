@@ -30,3 +30,10 @@ MESSAGE_CHUNK = "agent_message_chunk"
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 REQUEST_CANCELLED = -32800
+
+_FIRST_OF_V2 = 2
+
+
+def is_v2(protocol: int) -> bool:
+    """Whether a protocol version has the shapes of version 2."""
+    return protocol >= _FIRST_OF_V2

@@ -81,7 +81,7 @@ def peek_all(block: bytes) -> list[Envelope] | None:
     so as many values as lines are one value a line.
     """
     count = block.count(b"\n")
-    if count < 2 or block.count(b"}\n{") != count - 1 or not (block.startswith(b"{") and block.endswith(b"}\n")):
+    if block.count(b"}\n{") != count - 1 or not (block.startswith(b"{") and block.endswith(b"}\n")):
         return None
     try:
         envelopes = _decoder.decode_lines(block)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .acp import is_v2
+
 VERSION = 1
 CONTROL_METHOD = "_session/goal"
 CODEX_ALIAS = "_codex/session/goal_control"
@@ -27,7 +29,7 @@ def capability(actions: Sequence[str]) -> dict[str, Any]:
 
 def command_entry(protocol: int) -> dict[str, Any]:
     """The ``goal`` entry of a list of commands, in the shape of the protocol version."""
-    if protocol >= 2:
+    if is_v2(protocol):
         return {
             "type": "command",
             "name": COMMAND_NAME,

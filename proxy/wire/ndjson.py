@@ -1,6 +1,6 @@
-"""Newline-delimited JSON: bytes in, whole lines out, and the same bytes in the same order.
+r"""Newline-delimited JSON: bytes in, whole lines out, and the same bytes in the same order.
 
-Only ``b"\\n"`` ends a line. A carriage return, U+2028 or any other character is content, whatever Unicode says of it.
+Only ``b"\n"`` ends a line. A carriage return, U+2028 or any other character is content, whatever Unicode says of it.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from json.decoder import scanstring
+from json.decoder import scanstring  # type: ignore[attr-defined]  # public in json.decoder, absent from its stub
 from typing import Any, NamedTuple
 
 _SPACE = re.compile(r"[ \t\n\r]*")

@@ -24,18 +24,18 @@ class Pair:
         self._agent = Connection(self._from_agent, agent.stdin, agent.stdout, listening=True)
         self._client = Connection(self._from_client, writer, reader, listening=False)
 
-    async def _from_client(self, method: str, params: object, is_notification: bool) -> object:
-        return await forward(self._agent, method, params, is_notification)
+    async def _from_client(self, *message: Any) -> object:
+        return await forward(self._agent, *message)
 
-    async def _from_agent(self, method: str, params: object, is_notification: bool) -> object:
-        return await forward(self._client, method, params, is_notification)
+    async def _from_agent(self, *message: Any) -> object:
+        return await forward(self._client, *message)
 
     async def run(self) -> None:
         """Relay until the client's side ends."""
         await self._client.main_loop()
 
 
-async def forward(target: Any, method: str, params: object, is_notification: bool) -> object:
+async def forward(target: Any, method: str, params: object, is_notification: object) -> object:
     """Send a received message on; return the result of a request."""
     if is_notification:
         return await target.send_notification(method, params)
