@@ -26,6 +26,17 @@ class Agent(Struct, frozen=True):
     version: str
     meta: dict[str, Any]
 
+    @classmethod
+    def of(cls, result: dict[str, Any]) -> Agent:
+        """Read the result of ``initialize``; what has the wrong type counts as absent."""
+        info, meta = result.get("agentInfo") or result.get("info"), result.get("_meta")
+        name, version = at(info, "name"), at(info, "version")
+        return cls(
+            name if isinstance(name, str) else "",
+            version if isinstance(version, str) else "",
+            meta if isinstance(meta, dict) else {},
+        )
+
 
 class GoalReported(Struct, frozen=True):
     """The agent said what its goal is; None says that there is none."""

@@ -56,7 +56,7 @@ def on_response(connection: Connection, event: FromAgent) -> None:
         connection.do(Relay())
         return
     connection.protocol = _protocol(result)
-    agent = _agent(result)
+    agent = Agent.of(result)
     mapper = connection.mapper = connection.choose(agent)
     why = mapper.why(agent) or ""
     connection.record(AgentIdentified(agent.name, agent.version, connection.protocol, mapper.dialect, why))
@@ -86,13 +86,3 @@ def _promise(connection: Connection, mapper: Mapper, result: dict[str, Any], lin
 def _protocol(holder: Any) -> int:
     version = at(holder, "protocolVersion")
     return version if isinstance(version, int) and not isinstance(version, bool) else 1
-
-
-def _agent(result: dict[str, Any]) -> Agent:
-    info = result.get("agentInfo") or result.get("info")
-    name, version, meta = at(info, "name"), at(info, "version"), result.get("_meta")
-    return Agent(
-        name if isinstance(name, str) else "",
-        version if isinstance(version, str) else "",
-        meta if isinstance(meta, dict) else {},
-    )

@@ -83,7 +83,7 @@ def _introduction(engine: Engine) -> bytes:
     params = {
         "protocolVersion": 1,
         "clientCapabilities": {},
-        "clientInfo": {"name": "goalproxy doctor", "version": "1"},
+        "clientInfo": {"name": "goalproxy doctor", "version": version()},
     }
     line = jsonrpc.request(_ID, acp.INITIALIZE, params)
     return _forwarded(engine.handle(FromClient(line, Envelope(acp.INITIALIZE, _ID), 0)), line)
@@ -122,14 +122,7 @@ def _forwarded(actions: Sequence[object], line: bytes) -> bytes:
 
 
 def _diagnose(command: Sequence[str], *, declared_air: bool, seen: dict[str, Any], answer: bytes) -> Diagnosis:
-    original = at(load(answer), "result") or {}
-    info, meta = original.get("agentInfo") or original.get("info"), original.get("_meta")
-    name, version = at(info, "name"), at(info, "version")
-    agent = Agent(
-        name if isinstance(name, str) else "",
-        version if isinstance(version, str) else "",
-        meta if isinstance(meta, dict) else {},
-    )
+    agent = Agent.of(at(load(answer), "result") or {})
     mapper = choose(agent)
     actions = at(seen, "_meta", "goal", "actions") or []
     return Diagnosis(
