@@ -110,25 +110,22 @@ class Relay:
     def _sift(self, block: bytes, way: _Way) -> None:
         """Relay a block line by line."""
         parts = lines(block)
-        last = len(parts) - 1
-        start = malformed = 0
+        start = 0
         for index, part in enumerate(parts):
             envelope = peek(part)
             if envelope is None:
-                malformed += bool(part.strip())
+                self.traffic.malformed[way.direction] += not part.isspace()
             elif way.concerns(envelope) or ((mark := way.mark()) is not None and mark in part):
-                if start < index:
-                    self._pass_on(parts[start:index], b"\n".join(parts[start:index]) + b"\n", way)
-                self._handle(part if index == last or part is block else part + b"\n", envelope, way)
+                self._pass_on(parts[start:index], way)
+                self._handle(part, envelope, way)
                 start = index + 1
-        self.traffic.malformed[way.direction] += malformed
-        if start == 0:
-            self._pass_on(parts if parts[last] else parts[:last], block, way)
-        elif start < last:
-            self._pass_on(parts[start:last], b"\n".join(parts[start:]), way)
+        self._pass_on(parts[start:], way)
 
-    def _pass_on(self, parts: list[bytes], run: bytes, way: _Way) -> None:
-        """Relay lines; ``run`` is their bytes."""
+    def _pass_on(self, parts: list[bytes], way: _Way) -> None:
+        """Relay lines that concern nobody."""
+        if not parts:
+            return
+        run = parts[0] if len(parts) == 1 else b"".join(parts)
         way.outlet.put(run)
         self.traffic.count(way.direction, "relayed", len(parts), len(run))
         if self._trace is not None:

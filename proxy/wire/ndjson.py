@@ -40,10 +40,8 @@ class LineBuffer:
 
 
 def lines(block: bytes) -> list[bytes]:
-    """Split a block into lines without their newlines; joined with newlines they are the block.
-
-    A block that ends in a newline gives an empty last line, as every split does.
-    """
+    """Split a block into lines, each with its newline; joined again they are the block."""
     if block.find(b"\n") in (-1, len(block) - 1):  # One line, which may be long: do not copy it.
-        return [block, b""] if block.endswith(b"\n") else [block]
-    return block.split(b"\n")
+        return [block] if block else []
+    *whole, last = block.split(b"\n")
+    return [part + b"\n" for part in whole] + ([last] if last else [])
