@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector, disable_created_metrics
 
 from goalproxy.metrics.observer import Observer
 from goalproxy.metrics.traffic import TrafficCollector
@@ -14,6 +15,9 @@ from goalproxy.proxy.errors import UsageError
 from goalproxy.proxy.version import version
 
 from .traffic import Traffic
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 _LAST_PORT = 65535
 
@@ -43,6 +47,7 @@ def url(listener: socket.socket) -> str:
 
 def telemetry(traffic: Traffic) -> tuple[Observer, CollectorRegistry]:
     """The metrics of one relay: what observes its facts, and the registry to serve."""
+    disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for every counter, which nobody reads
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     registry.register(TrafficCollector(traffic))
@@ -56,6 +61,16 @@ def serve(listener: socket.socket, registry: CollectorRegistry) -> None:
 
 async def _serve(listener: socket.socket, registry: CollectorRegistry) -> None:
     from aiohttp import web  # noqa: PLC0415 - slow to load: on the thread, while the agent starts
+
+    runner = web.AppRunner(application(registry), access_log=None, handle_signals=False)
+    await runner.setup()
+    await web.SockSite(runner, listener).start()
+    await asyncio.Event().wait()
+
+
+def application(registry: CollectorRegistry) -> web.Application:
+    """What is served: ``/metrics``, as text or as OpenMetrics by Accept, compressed if the client takes that."""
+    from aiohttp import web  # noqa: PLC0415 - as above
     from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - beside its only use
 
     async def metrics(request: web.Request) -> web.Response:
@@ -64,9 +79,6 @@ async def _serve(listener: socket.socket, registry: CollectorRegistry) -> None:
         response.enable_compression()
         return response
 
-    application = web.Application()
-    application.router.add_get("/metrics", metrics)
-    runner = web.AppRunner(application, access_log=None, handle_signals=False)
-    await runner.setup()
-    await web.SockSite(runner, listener).start()
-    await asyncio.Event().wait()
+    served = web.Application()
+    served.router.add_get("/metrics", metrics)
+    return served
