@@ -6,7 +6,7 @@ READY := .venv/.ready
 NPM := npm install --no-audit --no-fund --no-package-lock --loglevel=error
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit check format lint types lock agents agents-all schema matrix bench clean
+.PHONY: help demo test unit check format lint types docs lock agents agents-all schema matrix bench clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ lint: $(READY)
 
 types: $(READY)
 	$(BIN)/mypy
+
+docs: $(READY) ## Write docs/metrics.md anew from the catalogue.
+	$(BIN)/python -c 'from goalproxy.metrics.page import render; print(render(), end="")' > docs/metrics.md
 
 lock: ## Write requirements.lock anew from pyproject.toml.
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade \
