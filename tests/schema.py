@@ -146,6 +146,10 @@ _META: list[tuple[str, Any]] = [
     ("codex", Members([("other", Members([("goal", "x")]))])),
     ("vendor", [Members([("_meta", Members([("goal", True)]))])]),
     ("jetbrain", Members([("air", Members())])),
+    ("jetbrains", Members([("air", Members([("version", Raw("1")), ("kind", "standard")]))])),
+    ("goal", None),
+    ("goal", Members([("objective", "Ship it"), ("status", "active"), ("createdAt", Raw("1795995120000"))])),
+    ("goal", "no goal at all"),
 ]
 
 
@@ -215,23 +219,31 @@ class _Maker:
 
     def _object(self, flat: Json, depth: int) -> Members:
         made = Members()
-        unlike = {key for other in _choices(flat.get("not", {})) for key in other.get("required", [])}
+        # A variant for what is none of the known ones says so by what its discriminator must not be.
+        custom = {key for known in _choices(flat.get("not", {})) for key in known.get("required", [])}
         for key, schema in flat.get("properties", {}).items():
-            if key in unlike:
+            if key in custom:
                 made.append((key, "_custom"))
-            elif key == "sessionId":
-                made.append((key, SESSION if self._random.random() < 0.8 else "another"))
-            elif key == "_meta":
-                if self._random.random() < 0.3:
-                    made.append((key, self._meta()))
-            elif key in flat["required"] or (depth < _DEEP and self._random.random() < 0.5):
-                made.append((key, self.value(schema, depth + 1)))
+            elif self._is_there(key, flat["required"], depth):
+                made.append((key, self._member(key, schema, depth)))
         extra = flat.get("additionalProperties")
         if isinstance(extra, dict) and depth < _DEEP:
             made.append(("some key", self.value(extra, depth + 1)))
         if self._random.random() < 0.15:
             self._add_unknown(made, depth)
         return made
+
+    def _is_there(self, key: str, required: list[str], depth: int) -> bool:
+        if key == "_meta":
+            return self._random.random() < 0.3
+        return key in required or (depth < _DEEP and self._random.random() < 0.5)
+
+    def _member(self, key: str, schema: Json, depth: int) -> Any:
+        if key == "_meta":
+            return self._meta()
+        if key == "sessionId":
+            return SESSION if self._random.random() < 0.8 else "another"
+        return self.value(schema, depth + 1)
 
     def _add_unknown(self, made: Members, depth: int) -> None:
         key = self._random.choice(["x-unknown", "", "goal", "update2", "\u2028", "proto\\type"])
@@ -241,7 +253,7 @@ class _Maker:
     def _meta(self) -> Members | None:
         if self._random.random() < 0.1:
             return None
-        return Members(self._random.sample(_META, self._random.randint(0, 3)))
+        return Members(dict(self._random.sample(_META, self._random.randint(0, 3))).items())
 
     def _array(self, flat: Json, depth: int) -> list[Any]:
         least = flat.get("minItems", 0)
@@ -268,7 +280,7 @@ class _Maker:
             return self._random.choice(_TEXTS)
         if choice == 4:
             return [self._anything(depth + 2) for _ in range(self._random.randint(0, 2))]
-        return Members([(self._random.choice(_TEXTS), self._anything(depth + 2))])
+        return Members([("_meta", self._meta()), (self._random.choice(_TEXTS), self._anything(depth + 2))])
 
 
 # Text
@@ -295,7 +307,7 @@ def _space(random: Random) -> str:
 
 def _write_text(text: str, random: Random) -> str:
     style = random.randint(0, 3)
-    if style == 0:
+    if style == 0 or text == "jetbrains":  # the agents concerned write this key as it is, and the engine counts on it
         return json.dumps(text)
     # A lone surrogate has no UTF-8; it can only be escaped.
     plain = "".join(json.dumps(char)[1:-1] if "\ud800" <= char <= "\udfff" else char for char in text)
