@@ -9,13 +9,16 @@ from collections.abc import Sequence
 
 from .air import Air
 from .base import Agent, Mapper
+from .claude import Claude
 from .codex import KIND as CODEX
 from .codex_meta import CodexMeta
 from .codex_prose import CodexProse
+from .dsh import Dsh
 from .neutral import CodexNeutral, Neutral
+from .qwen import Qwen
 from .silent import Silent
 
-MAPPERS: tuple[type[Mapper], ...] = (CodexProse, CodexMeta, Air, CodexNeutral, Neutral, Silent)
+MAPPERS: tuple[type[Mapper], ...] = (CodexProse, CodexMeta, Air, CodexNeutral, Claude, Qwen, Dsh, Neutral, Silent)
 
 KINDS: dict[str, str] = {CODEX: "codex-acp"}
 """The families that have to be known before ``initialize``, with the text by which a command line names them."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from goalproxy.proxy.goal.control import Action
 
-from .base import Agent, Signal, at
+from .base import Agent, Signal, View, at
 from .codex import CodexMapper, is_codex, reported, turn_marks, version
 
 _FIRST = (2,)
@@ -42,6 +42,6 @@ class Air(CodexMapper):
     def hides_air(self) -> bool:
         return True
 
-    def read(self, update: dict[str, Any]) -> Iterable[Signal]:
+    def read(self, update: dict[str, Any], view: View) -> Iterable[Signal]:
         yield from reported(update, "_meta", "jetbrains", "air", "goal")
         yield from turn_marks(update)

@@ -7,10 +7,11 @@ of a session, and never sees a message that is not its agent's.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from goalproxy.proxy.goal.command import Command
 from goalproxy.proxy.goal.control import Action
 from goalproxy.proxy.goal.report import Report
 
@@ -38,10 +39,29 @@ class Agent(Struct, frozen=True):
         )
 
 
+class View(Struct):
+    """What a mapper may know of a session when it reads or writes for it.
+
+    ``report`` is the agent's last word about the goal, ``log_found`` says whether its log of the session was found.
+    ``memory`` is the mapper's own, to read and to write: what one message says and a later one needs.
+    """
+
+    session_id: str
+    prompted: bool = False
+    busy: bool = False
+    report: Report | None = None
+    log_found: bool = False
+    memory: dict[str, Any] = field(default_factory=dict)
+
+
 class GoalReported(Struct, frozen=True):
-    """The agent said what its goal is; None says that there is none."""
+    """The agent said what its goal is; None says that there is none.
+
+    ``ended`` says how a goal that is gone has ended: some agents say no more than that it is gone.
+    """
 
     report: Report | None
+    ended: Literal["cleared", "ended_unknown"] = "cleared"
 
 
 class TurnMarked(Struct, frozen=True):
@@ -114,9 +134,39 @@ class Mapper:
         return False
 
     @property
-    def reads_messages(self) -> bool:
-        """Whether goals are read out of the agent's text, so that every chunk of it has to be looked at."""
-        return False
+    def own_words(self) -> frozenset[str]:
+        """The words after ``/goal`` that the agent itself understands; ``set`` stands for an objective."""
+        return frozenset({"set", "pause", "resume", "clear"})
+
+    @property
+    def no_control(self) -> str:
+        """A sentence for people on why actions are missing; empty if there is nothing to say."""
+        return ""
+
+    @property
+    def update_kinds(self) -> frozenset[str]:
+        """The kinds of updates that have to be read, besides those that every agent's are read for."""
+        return frozenset()
+
+    @property
+    def notifications(self) -> frozenset[str]:
+        """The notifications of the agent's own that have to be read."""
+        return frozenset()
+
+    @property
+    def mark(self) -> bytes | None:
+        """Text that every other message that has to be read contains; such agents write their keys unescaped."""
+        return None
+
+    @property
+    def log_mark(self) -> bytes | None:
+        """Text that every line about goals in the agent's log of a session contains; None if it keeps no log."""
+        return None
+
+    @property
+    def silence(self) -> int | None:
+        """Milliseconds without a sign of work after which an active goal may have stopped unsaid; None if never."""
+        return None
 
     @property
     def hides_air(self) -> bool:
@@ -128,16 +178,39 @@ class Mapper:
         """The path in an update at which the agent's goal stands where the neutral one will stand."""
         return ()
 
-    def read(self, update: dict[str, Any]) -> Iterable[Signal]:
+    def understand(self, command: Command) -> Command:
+        """What the agent takes a ``/goal`` command to mean, where it is not what its grammar says."""
+        return command
+
+    def read(self, update: dict[str, Any], view: View) -> Iterable[Signal]:
         """What an update says about goals and turns, in order. Never raises."""
         return ()
 
-    def call(self, action: Action, session_id: str, objective: str, *, prompted: bool) -> Call | None:
-        """What to send for a control that is among ``actions``.
+    def read_notification(self, method: str, params: dict[str, Any], view: View) -> Iterable[Signal]:
+        """What a notification of the agent's own says. Never raises."""
+        return ()
 
-        ``prompted`` says whether the session had a prompt since the agent started. None if the objective cannot be said
-        in this dialect.
-        """
+    def read_log(self, entry: dict[str, Any], view: View) -> Iterable[Signal]:
+        """What a line of the agent's log says. Never raises."""
+        return ()
+
+    def read_answer(self, result: dict[str, Any], view: View) -> Iterable[Signal]:
+        """What the answer to ``question`` or to a control says. Never raises."""
+        return ()
+
+    def question(self, session_id: str) -> Request | None:
+        """The request by which the agent tells its goal; None if there is none."""
+        return None
+
+    def begin(self, action: Action, view: View) -> None:
+        """A control or a command is on its way to the agent; what comes next may have to be read in its light."""
+
+    def call(self, action: Action, objective: str, view: View) -> Call | None:
+        """What to send for a control that is among ``actions``; None if it cannot be said in this dialect."""
+        return None
+
+    def again(self, action: Action, objective: str, error: dict[str, Any], view: View) -> Call | None:
+        """What to send, once, after the agent refused a control with an error; None if the refusal stands."""
         return None
 
 

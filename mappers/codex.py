@@ -13,7 +13,7 @@ from goalproxy.proxy.goal.command import is_control_word
 from goalproxy.proxy.goal.control import ACTIONS, Action
 from goalproxy.proxy.goal.report import Unreadable, read_report
 
-from .base import Agent, Call, GoalReported, Mapper, Prompt, Request, TurnMarked, at, has
+from .base import Agent, Call, GoalReported, Mapper, Prompt, Request, TurnMarked, View, at, has
 
 KIND = "codex"
 NAME = "@agentclientprotocol/codex-acp"
@@ -85,12 +85,12 @@ class CodexMapper(Mapper):
         """The actions that the control method takes."""
         return ()
 
-    def call(self, action: Action, session_id: str, objective: str, *, prompted: bool) -> Call | None:
+    def call(self, action: Action, objective: str, view: View) -> Call | None:
         starts_work = action in ("set", "resume")
-        unheard = starts_work and not prompted and version(self.agent) < _EVENTS_FROM_THE_START
+        unheard = starts_work and not view.prompted and version(self.agent) < _EVENTS_FROM_THE_START
         words_fail = action == "set" and is_control_word(objective)
         if action in self.control_actions and (words_fail or not unheard):
-            params = {"sessionId": session_id, "action": action}
+            params = {"sessionId": view.session_id, "action": action}
             return Request(self.control_method, {**params, "objective": objective} if action == "set" else params)
         if words_fail:
             return None

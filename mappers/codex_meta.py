@@ -10,7 +10,7 @@ from typing import Any
 
 from goalproxy.proxy.goal.control import Action
 
-from .base import Agent, Signal
+from .base import Agent, Signal, View
 from .codex import CodexMapper, reported, turn_marks, version, within
 
 _FIRST_WITH_CONTROL = (1, 1, 4)
@@ -36,6 +36,6 @@ class CodexMeta(CodexMapper):
     def control_actions(self) -> tuple[Action, ...]:
         return ("pause", "clear") if version(self.agent) >= _FIRST_WITH_CONTROL else ()
 
-    def read(self, update: dict[str, Any]) -> Iterable[Signal]:
+    def read(self, update: dict[str, Any], view: View) -> Iterable[Signal]:
         yield from reported(update, "_meta", "codex", "goal")
         yield from turn_marks(update)

@@ -11,7 +11,7 @@ from typing import Any
 
 from goalproxy.proxy.goal.report import read_report
 
-from .base import Agent, GoalReported, Mapper, Signal, at
+from .base import Agent, GoalReported, Mapper, Signal, View, at
 from .codex import ZED_NAMES, turn_marks, within
 
 _UPDATED = re.compile(
@@ -39,10 +39,10 @@ class CodexProse(Mapper):
         return False
 
     @property
-    def reads_messages(self) -> bool:
-        return True
+    def update_kinds(self) -> frozenset[str]:
+        return frozenset({"agent_message_chunk"})
 
-    def read(self, update: dict[str, Any]) -> Iterable[Signal]:
+    def read(self, update: dict[str, Any], view: View) -> Iterable[Signal]:
         yield from turn_marks(update)
         text = at(update, "content", "text")
         if update.get("sessionUpdate") != "agent_message_chunk" or not isinstance(text, str) or "messageId" in update:

@@ -7,7 +7,7 @@ from typing import Any
 
 from goalproxy.proxy.goal.control import ACTIONS, Action
 
-from .base import Agent, Call, Mapper, Request, Signal, at
+from .base import Agent, Call, Mapper, Request, Signal, View, at
 from .codex import CodexMapper, is_codex, reported, turn_marks
 
 
@@ -47,7 +47,7 @@ class CodexNeutral(CodexMapper):
     def replaced_keys(self) -> tuple[str, ...]:
         return ("_meta", "goal")
 
-    def read(self, update: dict[str, Any]) -> Iterable[Signal]:
+    def read(self, update: dict[str, Any], view: View) -> Iterable[Signal]:
         yield from reported(update, "_meta", "goal")
         yield from turn_marks(update)
 
@@ -70,10 +70,10 @@ class Neutral(Mapper):
     def replaced_keys(self) -> tuple[str, ...]:
         return ("_meta", "goal")
 
-    def read(self, update: dict[str, Any]) -> Iterable[Signal]:
+    def read(self, update: dict[str, Any], view: View) -> Iterable[Signal]:
         return reported(update, "_meta", "goal")
 
-    def call(self, action: Action, session_id: str, objective: str, *, prompted: bool) -> Call | None:
-        params = {"sessionId": session_id, "action": action}
+    def call(self, action: Action, objective: str, view: View) -> Call | None:
+        params = {"sessionId": view.session_id, "action": action}
         params = {**params, "objective": objective} if action == "set" else params
         return Request(advertised_method(self.agent), params)

@@ -43,10 +43,33 @@ class SetTimer(Struct, frozen=True):
     after: int
 
 
+class FollowLog(Struct, frozen=True):
+    """Follow the agent's log of a session: send a LogRead for new lines that ``mark`` is in.
+
+    ``history`` asks for the lines that are there already, too; otherwise following begins at the log's present end.
+    """
+
+    session_id: str
+    mark: bytes
+    history: bool
+
+
+class ReadLog(Struct, frozen=True):
+    """Look at a followed log now, and send a LogRead even if there is nothing new."""
+
+    session_id: str
+
+
+class LeaveLog(Struct, frozen=True):
+    """Do not look at the log any more, until it is to be followed again; what comes meanwhile is read then."""
+
+    session_id: str
+
+
 class Record(Struct, frozen=True):
     """Tell the observers a fact."""
 
     fact: Fact
 
 
-Action = Relay | Rewrite | Swallow | ToClient | ToAgent | SetTimer | Record
+Action = Relay | Rewrite | Swallow | ToClient | ToAgent | SetTimer | FollowLog | ReadLog | LeaveLog | Record

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from goalproxy.mappers.base import Agent, Mapper
+from goalproxy.mappers.base import Agent, GoalReported, Mapper
 from goalproxy.proxy.goal.changes import Change
 from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import Id, IdKey
@@ -18,7 +18,7 @@ from goalproxy.proxy.wire.envelope import Id, IdKey
 from .actions import Action, Record, ToAgent, ToClient
 from .facts import Fact, GoalChanged
 from .ids import Ids
-from .session import PendingControl, Session
+from .session import PendingControl, Question, Session
 
 
 class Policy(Struct, frozen=True):
@@ -53,7 +53,7 @@ class Connection:
         self.protocol = 1
         self.client_is_air = False
         self.sessions: dict[str, Session] = {}
-        self.awaiting: dict[IdKey, Awaited | PendingControl] = {}
+        self.awaiting: dict[IdKey, Awaited | PendingControl | Question] = {}
         self.actions: list[Action] = []
         self.now = 0
 
@@ -84,6 +84,10 @@ class Connection:
         """Tell the observers what happened to a goal that the agent keeps."""
         for change in changes:
             self.record(GoalChanged("native", change))
+
+    def take(self, session: Session, signal: GoalReported) -> None:
+        """Enter a statement of the agent about its goal into the session's book."""
+        self.record_changes(session.tracker.report(signal.report, self.now, signal.ended))
 
     def answer(self, ident: Id | UnsetType, result: dict[str, Any]) -> None:
         """Answer a request of the client; nothing if it was a notification."""

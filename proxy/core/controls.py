@@ -10,13 +10,13 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from goalproxy.mappers.base import Prompt, at
+from goalproxy.mappers.base import Call, GoalReported, Prompt, at
 from goalproxy.proxy.goal import control as controls
 from goalproxy.proxy.goal.control import Control, Refusal
 from goalproxy.proxy.wire import acp, extension, jsonrpc
 from goalproxy.proxy.wire.envelope import Id, load
 
-from .actions import Relay, SetTimer, Swallow, ToAgent
+from .actions import FollowLog, Relay, SetTimer, Swallow, ToAgent
 from .connection import Connection
 from .events import FromAgent, FromClient
 from .facts import ControlAnswered
@@ -39,7 +39,11 @@ def on_control(connection: Connection, event: FromClient) -> None:
     connection.do(Swallow())
     try:
         control = controls.read_control(
-            params, actions=mapper.actions, limit=mapper.objective_limit, update_is_set=is_alias
+            params,
+            actions=mapper.actions,
+            limit=mapper.objective_limit,
+            update_is_set=is_alias,
+            no_control=mapper.no_control,
         )
         ask(connection, _known_session(connection, control.session_id), control, event.envelope.id)
     except Refusal as refusal:
@@ -75,22 +79,41 @@ def send(
     connection: Connection, session: Session, control: Control, client_id: Id | UnsetType, reply: dict[str, Any]
 ) -> None:
     """Send a control to the agent in its dialect; a client's request that waits gets ``reply``. Raises Refusal."""
-    mapper, call = connection.goals, None
-    if mapper is not None:
-        call = mapper.call(control.action, session.id, control.objective, prompted=session.prompted)
+    mapper = connection.goals
+    call = mapper.call(control.action, control.objective, session.view) if mapper is not None else None
     if call is None:
         raise Refusal(f'This agent would read "{control.objective}" as a command; say it in other words.')
+    generation = submit(connection, session, control)
+    pending = PendingControl(session, control, generation, "", client_id, reply, is_prompt=isinstance(call, Prompt))
+    _dispatch(connection, pending, call)
+    connection.do(SetTimer(CONTROL_TIMER + pending.agent_id, GRACE))
+
+
+def submit(connection: Connection, session: Session, control: Control) -> int:
+    """A control is on its way, in whatever form; returns its generation."""
+    if connection.goals is not None:
+        connection.goals.begin(control.action, session.view)
+    if control.action in ("set", "resume"):
+        follow(connection, session)
+    return session.tracker.submit(control.action, control.objective)
+
+
+def follow(connection: Connection, session: Session, *, history: bool = False) -> None:
+    """Follow the agent's log of a session, if it keeps one."""
+    mark = connection.goals.log_mark if connection.goals is not None else None
+    if mark is not None:
+        connection.do(FollowLog(session.id, mark, history))
+
+
+def _dispatch(connection: Connection, pending: PendingControl, call: Call) -> None:
+    session = pending.session
     if isinstance(call, Prompt):
         session.prompted = True
         prompt = [{"type": "text", "text": call.text}]
-        agent_id = connection.request(acp.PROMPT, {"sessionId": session.id, "prompt": prompt})
+        pending.agent_id = connection.request(acp.PROMPT, {"sessionId": session.id, "prompt": prompt})
     else:
-        agent_id = connection.request(call.method, call.params)
-    generation = session.tracker.submit(control.action, control.objective)
-    connection.awaiting[str, agent_id] = PendingControl(
-        session, control.action, generation, agent_id, client_id, reply, is_prompt=isinstance(call, Prompt)
-    )
-    connection.do(SetTimer(CONTROL_TIMER + agent_id, GRACE))
+        pending.agent_id = connection.request(call.method, call.params)
+    connection.awaiting[str, pending.agent_id] = pending
 
 
 def settle(connection: Connection, session: Session) -> None:
@@ -122,13 +145,16 @@ def on_intent_timer(connection: Connection, key: str) -> None:
 def on_response(connection: Connection, event: FromAgent, pending: PendingControl) -> None:
     """The agent's reply to a control; it is never the client's to see."""
     connection.do(Swallow())
-    tracker = pending.session.tracker
+    message, tracker = load(event.line), pending.session.tracker
     was_pending = tracker.is_pending(pending.generation)
     if event.envelope.failed:
+        if was_pending and _tries_again(connection, pending, at(message, "error")):
+            return
         tracker.refused(pending.generation)
         connection.publish(pending.session)
-        _refuse(connection, pending, at(load(event.line), "error"), late=was_pending)
+        _refuse(connection, pending, at(message, "error"), late=was_pending)
         return
+    _read_answer(connection, pending.session, at(message, "result"))
     verdict = tracker.lapsed if pending.is_prompt else tracker.accepted
     changes = verdict(pending.generation, connection.now)
     connection.record_changes(changes)
@@ -137,6 +163,27 @@ def on_response(connection: Connection, event: FromAgent, pending: PendingContro
         _refuse(connection, pending, {"message": "The agent did not take the command."}, late=True)
     else:
         _answer(connection, pending)
+
+
+def _tries_again(connection: Connection, pending: PendingControl, error: Any) -> bool:
+    """Send the control once more, if the agent's refusal says how it has to be said."""
+    if connection.goals is None or pending.retried or not isinstance(error, dict):
+        return False
+    control = pending.control
+    call = connection.goals.again(control.action, control.objective, error, pending.session.view)
+    if call is None:
+        return False
+    pending.retried = True
+    _dispatch(connection, pending, call)
+    return True
+
+
+def _read_answer(connection: Connection, session: Session, result: Any) -> None:
+    if connection.goals is None or not isinstance(result, dict):
+        return
+    for signal in connection.goals.read_answer(result, session.view):
+        if isinstance(signal, GoalReported):
+            connection.take(session, signal)
 
 
 def on_cancel_request(connection: Connection, event: FromClient) -> None:
@@ -169,7 +216,7 @@ def _pending(connection: Connection) -> list[PendingControl]:
 def _answer(connection: Connection, pending: PendingControl) -> None:
     if pending.client_id is UNSET:
         return
-    connection.record(ControlAnswered(pending.action, "ok"))
+    connection.record(ControlAnswered(pending.control.action, "ok"))
     connection.answer(pending.client_id, pending.reply)
     pending.client_id = UNSET
 
@@ -185,10 +232,10 @@ def _refuse(connection: Connection, pending: PendingControl, error: Any, *, late
             at(error, "data"),
         )
     elif late:
-        connection.record(ControlAnswered(pending.action, "late_error"))
+        connection.record(ControlAnswered(pending.control.action, "late_error"))
 
 
 def _finish(connection: Connection, pending: PendingControl, code: int, message: str, data: Any = None) -> None:
-    connection.record(ControlAnswered(pending.action, "refused"))
+    connection.record(ControlAnswered(pending.control.action, "refused"))
     connection.answer_error(pending.client_id, code, message, data)
     pending.client_id = UNSET

@@ -18,13 +18,13 @@ from goalproxy.proxy.wire import acp
 from goalproxy.proxy.wire.envelope import Envelope
 from goalproxy.proxy.wire.extension import CONTROL_METHODS
 
-from . import commands, controls, handshake, lifecycle, prompts, turns, updates
+from . import commands, controls, handshake, lifecycle, logs, prompts, silence, turns, updates
 from .actions import Action, Relay, Rewrite
 from .air import MARK, strip
 from .connection import Awaited, Connection, Policy
-from .events import Event, FromAgent, FromClient, TimerFired
+from .events import Event, FromAgent, FromClient, LogRead, TimerFired
 from .facts import AgentEnded
-from .session import PendingControl
+from .session import PendingControl, Question
 
 _Handler = Callable[[Connection, FromClient], None]
 
@@ -49,7 +49,8 @@ class Engine:
 
     def __init__(self, policy: Policy, choose: Callable[[Agent], Mapper], token: str) -> None:
         self._connection = Connection(policy, choose, token)
-        self._reads_messages = False
+        self._kinds: frozenset[str] = _UPDATES
+        self._notifications: frozenset[str] = frozenset()
 
     def concerns_client(self, envelope: Envelope) -> bool:
         """Whether a message of the client has to be handled; everything else is relayed."""
@@ -57,17 +58,18 @@ class Engine:
 
     def concerns_agent(self, envelope: Envelope) -> bool:
         """Whether a message of the agent has to be handled; everything else is relayed, unless ``mark`` is in it."""
+        if not envelope.method:
+            return envelope.key in self._connection.awaiting
         if envelope.method != acp.UPDATE:
-            return not envelope.method and envelope.key in self._connection.awaiting
-        kind = envelope.update
-        if kind == acp.MESSAGE_CHUNK:
-            return self._reads_messages
-        return kind in _UPDATES
+            return envelope.method in self._notifications
+        return envelope.update in self._kinds
 
     @property
     def mark(self) -> bytes | None:
         """Text that makes any message of the agent one that has to be handled."""
-        return MARK if self._connection.strips_air else None
+        if self._connection.strips_air:
+            return MARK
+        return self._connection.mapper.mark if self._connection.mapper is not None else None
 
     def handle(self, event: Event) -> list[Action]:
         """Decide about one event; the actions are to be performed in order."""
@@ -77,9 +79,13 @@ class Engine:
             _CLIENT[event.envelope.method](connection, event)
         elif isinstance(event, FromAgent):
             _from_agent(connection, event)
-            self._reads_messages = connection.mapper is not None and connection.mapper.reads_messages
+            if connection.mapper is not None:
+                self._kinds = _UPDATES | connection.mapper.update_kinds
+                self._notifications = connection.mapper.notifications
         elif isinstance(event, TimerFired):
             _on_timer(connection, event.key)
+        elif isinstance(event, LogRead):
+            logs.on_log(connection, event)
         else:
             controls.on_agent_gone(connection)
             for ident in list(connection.sessions):
@@ -93,8 +99,8 @@ def _from_agent(connection: Connection, event: FromAgent) -> None:
     kind = envelope.update
     if not envelope.method:
         _on_response(connection, event)
-    elif envelope.method != acp.UPDATE or kind not in (*_UPDATES, acp.MESSAGE_CHUNK):
-        _strip(connection, event)
+    elif envelope.method != acp.UPDATE:
+        updates.on_notification(connection, event) if _is_read(connection, envelope) else _strip(connection, event)
     elif kind == acp.COMMANDS:
         session = lifecycle.early(connection, envelope.session_id)
         commands.on_commands(connection, event, session)
@@ -102,11 +108,17 @@ def _from_agent(connection: Connection, event: FromAgent) -> None:
         updates.on_update(connection, event)
 
 
+def _is_read(connection: Connection, envelope: Envelope) -> bool:
+    return connection.mapper is not None and envelope.method in connection.mapper.notifications
+
+
 def _on_response(connection: Connection, event: FromAgent) -> None:
     key = event.envelope.key
     awaited = connection.awaiting.pop(key, None) if key is not None else None
     if isinstance(awaited, PendingControl):
         controls.on_response(connection, event, awaited)
+    elif isinstance(awaited, Question):
+        lifecycle.on_answer(connection, event, awaited)
     elif isinstance(awaited, Awaited):
         _on_awaited(connection, event, awaited)
     else:
@@ -134,6 +146,8 @@ def _on_timer(connection: Connection, key: str) -> None:
         controls.on_timer(connection, key.removeprefix(controls.CONTROL_TIMER))
     elif key.startswith(controls.INTENT_TIMER):
         controls.on_intent_timer(connection, key.removeprefix(controls.INTENT_TIMER))
+    elif key.startswith(silence.SILENCE_TIMER):
+        silence.on_timer(connection, key.removeprefix(silence.SILENCE_TIMER))
     else:
         session = connection.sessions.get(key.removeprefix(lifecycle.COMMANDS_TIMER))
         if session is not None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from goalproxy.mappers.base import at
+from goalproxy.mappers.base import GoalReported, at
 from goalproxy.proxy.wire import acp
 from goalproxy.proxy.wire.envelope import load
 
-from .actions import Relay, SetTimer
+from .actions import Relay, SetTimer, Swallow
 from .commands import complete_result, offers_command
 from .connection import Awaited, Connection
+from .controls import follow
 from .events import FromAgent, FromClient
-from .session import Session
+from .session import Question, Session
 
 COMMANDS_TIMER = "commands:"
 _COMMANDS_WAIT = 1000
@@ -53,8 +54,29 @@ def on_opened(connection: Connection, event: FromAgent, awaited: Awaited) -> Non
     if connection.goals is None:
         return
     connection.publish(session)
+    if awaited.method != acp.NEW:
+        _inquire(connection, session)
     if not session.commands_seen and offers_command(connection, session):
         connection.do(SetTimer(COMMANDS_TIMER + ident, _COMMANDS_WAIT))
+
+
+def _inquire(connection: Connection, session: Session) -> None:
+    """Find out about the goal of a session that may have one already, from wherever the agent tells it."""
+    follow(connection, session, history=True)
+    question = connection.goals.question(session.id) if connection.goals is not None else None
+    if question is not None:
+        connection.awaiting[str, connection.request(question.method, question.params)] = Question(session.id)
+
+
+def on_answer(connection: Connection, event: FromAgent, question: Question) -> None:
+    """The agent's answer to a question of the proxy's own."""
+    connection.do(Swallow())
+    session, result = connection.sessions.get(question.session_id), at(load(event.line), "result")
+    if session is not None and connection.goals is not None and isinstance(result, dict):
+        for signal in connection.goals.read_answer(result, session.view):
+            if isinstance(signal, GoalReported):
+                connection.take(session, signal)
+        connection.publish(session)
 
 
 def _give_up(connection: Connection, awaited: Awaited) -> None:

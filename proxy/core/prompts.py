@@ -23,7 +23,7 @@ from goalproxy.proxy.wire.splice import NotEditable, put
 from .actions import Relay, Rewrite, SetTimer, Swallow
 from .commands import takes_command
 from .connection import Awaited, Connection
-from .controls import GRACE, INTENT_TIMER, ask, send
+from .controls import GRACE, INTENT_TIMER, ask, send, submit
 from .events import FromClient
 from .facts import CommandSeen, NotRewritten
 from .session import Session, Turn
@@ -36,7 +36,7 @@ def on_prompt(connection: Connection, event: FromClient) -> None:
         connection.do(Relay())
         return
     prompt = at(load(event.line), "params", "prompt")
-    command = parse(prompt)
+    command = _parse(mapper, prompt)
     if command is None or not _concerns(connection, mapper, session, command):
         _relay(connection, event, session, None)
     elif command.word == "status":
@@ -56,7 +56,7 @@ def on_prompt(connection: Connection, event: FromClient) -> None:
 def on_steering(connection: Connection, event: FromClient) -> None:
     """Text for the running turn. A goal command in it is a control: as text it would only be read by the model."""
     mapper, session = connection.goals, _session(connection, event)
-    command = parse(at(load(event.line), "params", "prompt"))
+    command = _parse(mapper, at(load(event.line), "params", "prompt"))
     if mapper is None or session is None or command is None or command.word == "status":
         connection.do(Relay())
         return
@@ -83,6 +83,12 @@ def on_cancel(connection: Connection, event: FromClient) -> None:
         send(connection, session, Control(session.id, "pause", "", None), UNSET, {})
 
 
+def _parse(mapper: Mapper | None, prompt: object) -> Command | None:
+    """The command in a prompt, as the agent would take it."""
+    command = parse(prompt)
+    return command if command is None or mapper is None else mapper.understand(command)
+
+
 def _session(connection: Connection, event: FromClient) -> Session | None:
     """The session of a request; one that the client knows and the proxy does not is taken on."""
     ident = event.envelope.session_id
@@ -103,11 +109,11 @@ def _concerns(connection: Connection, mapper: Mapper, session: Session, command:
 
 def _steps_in(connection: Connection, mapper: Mapper, session: Session, command: Command) -> bool:
     """Whether the proxy carries out a command that came as a prompt."""
-    if not takes_command(connection, session):
+    if not takes_command(connection, session) or command.word not in mapper.own_words:
         return True
     if command.others or not session.busy or command.word == "status":
         return False
-    return isinstance(mapper.call(command.word, session.id, command.objective, prompted=session.prompted), Request)
+    return isinstance(mapper.call(command.word, command.objective, session.view), Request)
 
 
 def _control(session: Session, command: Command) -> Control:
@@ -140,7 +146,7 @@ def _watch(connection: Connection, event: FromClient, session: Session, prompt: 
     except Refusal:
         _relay(connection, event, session, 0, line)  # the agent refuses it in its own words
         return
-    generation = session.tracker.submit(control.action, control.objective)
+    generation = submit(connection, session, control)
     _relay(connection, event, session, generation, line)
     connection.do(SetTimer(f"{INTENT_TIMER}{generation}:{session.id}", GRACE))
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from msgspec import Struct, UnsetType
 
+from goalproxy.mappers.base import View
+from goalproxy.proxy.goal.control import Control
 from goalproxy.proxy.goal.tracker import Tracker
 from goalproxy.proxy.wire.envelope import Id, IdKey
 
@@ -29,18 +31,39 @@ class PendingControl(Struct):
     """
 
     session: Session
-    action: str
+    control: Control
     generation: int
     agent_id: str
     client_id: Id | UnsetType
     reply: dict[str, Any]
     is_prompt: bool
+    retried: bool = False
+
+
+class Question(Struct, frozen=True):
+    """A request of the proxy's own for the goal of a session."""
+
+    session_id: str
 
 
 class Session:
     """State of one session; ``id`` is the agent's."""
 
-    __slots__ = ("commands_seen", "has_command", "id", "prompted", "running", "tracker", "turns", "visible")
+    __slots__ = (
+        "commands_seen",
+        "has_command",
+        "heard",
+        "id",
+        "lapsing",
+        "log_found",
+        "memory",
+        "prompted",
+        "running",
+        "tracker",
+        "turns",
+        "visible",
+        "watched",
+    )
 
     def __init__(self, ident: str) -> None:
         self.id = ident
@@ -55,6 +78,21 @@ class Session:
         self.commands_seen = False
         self.has_command = False
         """Whether the agent's own list of commands has ``goal``."""
+        self.memory: dict[str, Any] = {}
+        """The mapper's own."""
+        self.log_found = False
+        """Whether the agent's log of the session was found, when it was last looked for."""
+        self.lapsing: list[int] = []
+        """Generations of commands whose turn is over, and whose fate the agent's log has to tell."""
+        self.heard = 0
+        """When the agent last said anything in the session, in Unix milliseconds, where that is watched."""
+        self.watched = False
+        """Whether a timer watches for its silence."""
+
+    @property
+    def view(self) -> View:
+        """The session as a mapper may see it."""
+        return View(self.id, self.prompted, self.busy, self.tracker.last_report, self.log_found, self.memory)
 
     @property
     def busy(self) -> bool:

@@ -8,6 +8,7 @@ from .actions import Relay, Rewrite
 from .air import strip
 from .connection import Awaited, Connection
 from .events import FromAgent
+from .logs import turn_ended
 from .session import Session
 
 
@@ -27,6 +28,7 @@ def on_state(connection: Connection, session: Session, state: object) -> None:
         on_mark(connection, session, running=False)
         for key in [key for key, turn in session.turns.items() if turn.answered]:
             _end(connection, session, key)
+        turn_ended(connection, session)
 
 
 def on_prompt_response(connection: Connection, event: FromAgent, awaited: Awaited) -> None:
@@ -44,10 +46,15 @@ def on_prompt_response(connection: Connection, event: FromAgent, awaited: Awaite
         session.turns[key].answered = True
     else:
         _end(connection, session, key)
+    turn_ended(connection, session)
     connection.publish(session)
 
 
 def _end(connection: Connection, session: Session, key: IdKey) -> None:
     generation = session.turns.pop(key).generation
-    if generation is not None:
+    if generation is None:
+        return
+    if connection.goals is not None and connection.goals.log_mark is not None:
+        session.lapsing.append(generation)  # The log tells; it is read as soon as the turn is over.
+    else:
         connection.record_changes(session.tracker.lapsed(generation, connection.now))

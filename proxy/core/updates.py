@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from goalproxy.mappers.base import GoalReported, Mapper, at, has
+from goalproxy.mappers.base import GoalReported, Mapper, Signal, at, has
 from goalproxy.proxy.wire import acp
 from goalproxy.proxy.wire.envelope import load
 from goalproxy.proxy.wire.splice import NotEditable, drop
@@ -16,6 +17,8 @@ from .controls import settle
 from .events import FromAgent
 from .facts import NotRewritten
 from .lifecycle import early
+from .session import Session
+from .silence import heard
 from .turns import on_mark, on_state
 
 
@@ -30,17 +33,34 @@ def on_update(connection: Connection, event: FromAgent) -> None:
     session = early(connection, event.envelope.session_id)
     if session is None:
         return
-    for signal in mapper.read(update):
-        if isinstance(signal, GoalReported):
-            connection.record_changes(session.tracker.report(signal.report, connection.now))
-            settle(connection, session)
-        else:
-            on_mark(connection, session, running=signal.running)
+    take(connection, session, mapper.read(update, session.view))
     if update.get("sessionUpdate") == acp.STATE:
         on_state(connection, session, update.get("state"))
     if _clears_meta(connection, update):
         session.tracker.forget_publication()
+    heard(connection, session)
     connection.publish(session)
+
+
+def on_notification(connection: Connection, event: FromAgent) -> None:
+    """A notification of the agent's own; it is the client's to have, too."""
+    connection.do(Relay())
+    params = at(load(event.line), "params")
+    session = connection.sessions.get(event.envelope.session_id)
+    if connection.goals is not None and session is not None and isinstance(params, dict):
+        signals = connection.goals.read_notification(event.envelope.method, params, session.view)
+        take(connection, session, signals)
+        connection.publish(session)
+
+
+def take(connection: Connection, session: Session, signals: Iterable[Signal]) -> None:
+    """Enter what the agent said, and answer whoever waited for it."""
+    for signal in signals:
+        if isinstance(signal, GoalReported):
+            connection.take(session, signal)
+            settle(connection, session)
+        else:
+            on_mark(connection, session, running=signal.running)
 
 
 def _forwarded(

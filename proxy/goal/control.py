@@ -27,12 +27,14 @@ class Control(NamedTuple):
     expected: dict[str, Any] | None
 
 
-def read_control(params: object, *, actions: Sequence[Action], limit: int | None, update_is_set: bool) -> Control:
+def read_control(
+    params: object, *, actions: Sequence[Action], limit: int | None, update_is_set: bool, no_control: str = ""
+) -> Control:
     """Check the params of a control request.
 
     ``actions`` are those that work for this agent, ``limit`` the number of characters that it takes in an objective,
-    ``update_is_set`` whether ``update`` is another word for ``set`` (an alias of an old dialect). Unknown fields are
-    ignored. Raises Refusal.
+    ``update_is_set`` whether ``update`` is another word for ``set`` (an alias of an old dialect), ``no_control`` a
+    sentence on why actions are missing. Unknown fields are ignored. Raises Refusal.
     """
     if not isinstance(params, dict):
         raise Refusal("The params of a goal request must be an object.")
@@ -44,7 +46,8 @@ def read_control(params: object, *, actions: Sequence[Action], limit: int | None
     if action not in ACTIONS:
         raise Refusal(f"The action must be one of {', '.join(ACTIONS)}.")
     if action not in actions:
-        raise Refusal(f"This agent cannot {action} a goal; it can: {', '.join(actions) or 'nothing'}.")
+        can = ", ".join(actions) or "nothing"
+        raise Refusal(f"This agent cannot {action} a goal; it can: {can}. {no_control}".rstrip())
     objective = _objective(params.get("objective"), limit) if action == "set" else ""
     _check_budget(params.get("tokenBudget"))
     return Control(session_id, action, objective, _expected(params.get("expectedGoal")))

@@ -35,6 +35,8 @@ class Report(Struct, frozen=True):
     token_budget: int | UnsetType | None = UNSET
     tokens_used: int | None = None
     time_used_seconds: int | None = None
+    reference: tuple[str, int] | None = None
+    """The agent's own id and revision of the goal, where its controls ask for them."""
 
 
 def read_report(value: Any) -> Report | None:
@@ -53,7 +55,7 @@ def read_report(value: Any) -> Report | None:
         raise Unreadable("a goal has an objective")
     status = read_status(word)
     budget = value.get("tokenBudget", UNSET)
-    used = _count(value.get("tokensUsed"))
+    used = count(value.get("tokensUsed"))
     return Report(
         objective=objective,
         status=status or "paused",
@@ -61,11 +63,11 @@ def read_report(value: Any) -> Report | None:
         budget_spent=means_budget(word) or (status == "limited" and _is_spent(used, budget)),
         created_at=_milliseconds(value.get("createdAt")),
         updated_at=_milliseconds(value.get("updatedAt")),
-        iterations=_count(value.get("iterations")),
+        iterations=count(value.get("iterations")),
         last_reason=one_line(value.get("lastReason")),
-        token_budget=None if budget is None else _count(budget) or UNSET,
+        token_budget=None if budget is None else count(budget) or UNSET,
         tokens_used=used,
-        time_used_seconds=_count(value.get("timeUsedSeconds")),
+        time_used_seconds=count(value.get("timeUsedSeconds")),
     )
 
 
@@ -77,11 +79,11 @@ def one_line(text: Any) -> str | None:
 
 
 def _is_spent(used: int | None, budget: Any) -> bool:
-    return used is not None and bool(_count(budget)) and used >= (_count(budget) or 0)
+    return used is not None and bool(count(budget)) and used >= (count(budget) or 0)
 
 
-def _count(value: Any) -> int | None:
-    """A non-negative integer; None for anything else. A float that is whole counts, true does not."""
+def count(value: Any) -> int | None:
+    """Read a non-negative integer; None for anything else. A float that is whole counts, true does not."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
@@ -90,7 +92,7 @@ def _count(value: Any) -> int | None:
 def _milliseconds(value: Any) -> int | None:
     if isinstance(value, float) and value >= 0 and value != float("inf"):
         value = int(value if value >= _FIRST_MILLISECOND else value * 1000)
-    time = _count(value)
+    time = count(value)
     if not time:
         return None
     return time if time >= _FIRST_MILLISECOND else time * 1000

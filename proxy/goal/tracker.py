@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from .changes import (
     Change,
-    GoalRestored,
-    GoalStarted,
     GoalStopped,
     LateReport,
+    Outcome,
     RoundStarted,
     StatusChanged,
     TimeUsed,
@@ -28,34 +27,11 @@ from .changes import (
     UnknownStatus,
 )
 from .control import Action
+from .differences import between
+from .intent import Intent, same_text
 from .report import Report
 from .snapshot import Goal, to_wire
 from .status import LIVE
-
-
-class Intent(Struct, frozen=True):
-    """A command that the agent has not answered yet."""
-
-    generation: int
-    action: Action
-    objective: str
-    before: Goal | None
-
-    def admits(self, report: Report | None) -> bool:
-        """Whether a report can be about the state after this command."""
-        if self.action == "clear":
-            return report is None
-        if self.action == "set":
-            return report is not None and (
-                _same_text(report.objective, self.objective)
-                or self.before is None
-                or not _same_text(report.objective, self.before.objective)
-            )
-        if report is None or self.before is None:
-            return True
-        if self.action == "pause":
-            return report.status != "active"
-        return report.status != self.before.status or self.before.status == "active"
 
 
 class Tracker:
@@ -87,32 +63,45 @@ class Tracker:
 
     # What the agent says
 
-    def report(self, report: Report | None, now: int) -> list[Change]:
-        """Take a statement of the agent; None says that there is no goal."""
+    def report(self, report: Report | None, now: int, ended: Outcome = "cleared") -> list[Change]:
+        """Take a statement of the agent; None says that there is no goal, and ``ended`` how it ended."""
         if self._is_late(report):
             return [LateReport()]
         intent, expected = self._intent, self._expected
         self._settle()
         if report is None:
-            return self._confirm(None, is_new=False)
+            return self._confirm(None, is_new=False, ended=ended)
         is_new = self._is_new(report, intent)
         restored = is_new and not self.known and (intent is None or intent.action != "set")
         usage = [] if restored else self._usage(report, is_new=is_new)
         created_at = self._identity(report, expected, now, is_new=is_new)
         if is_new:
             self._rebase(report, intent)
+        rounds = [] if restored else self._rounds(report, is_new=is_new)
         goal = self._goal(report, created_at, is_new=is_new)
         self._report, self._said_at = report, report.updated_at
         unknown: list[Change] = [] if report.status_known else [UnknownStatus()]
-        return [*unknown, *self._confirm(goal, is_new=is_new, restored=restored), *usage]
+        return [*unknown, *self._confirm(goal, is_new=is_new, restored=restored), *rounds, *usage]
 
     def round_started(self) -> list[Change]:
-        """The agent began to work for the goal; nothing if the goal is not active."""
+        """The agent began to work for the goal; nothing if the goal is not active, or the agent counts itself."""
         if self.confirmed is None or self.confirmed.status != "active":
             return []
-        if self._seen_from_start and (self._report is None or self._report.iterations is None):
+        if self._report is not None and self._report.iterations is not None:
+            return []
+        if self._seen_from_start:
             self.confirmed = replace(self.confirmed, iterations=(self.confirmed.iterations or 0) + 1)
         return [RoundStarted()]
+
+    def note(self, reason: str | None) -> None:
+        """Show a reason of the proxy's own beside the state; None takes it back."""
+        if self.confirmed is not None:
+            self.confirmed = replace(self.confirmed, last_reason=reason)
+
+    @property
+    def last_report(self) -> Report | None:
+        """The agent's last word about the goal that there is."""
+        return self._report
 
     # What is asked of the agent
 
@@ -152,12 +141,14 @@ class Tracker:
     def lapsed(self, generation: int, now: int) -> list[Change]:
         """The turn of a ``/goal`` prompt ended, and the agent published nothing.
 
-        Agents publish nothing when a goal is set again with the same words; any other silence is a refusal.
+        Agents publish nothing when a goal is set again with the same words, or when there was none to clear; any other
+        silence is a refusal.
         """
         intent = self._intent
         if intent is None or intent.generation != generation:
             return []
-        if intent.action == "set" and intent.before and _same_text(intent.objective, intent.before.objective):
+        again = intent.action == "set" and intent.before and same_text(intent.objective, intent.before.objective)
+        if again or intent.action == "clear":
             return self.accepted(generation, now)
         self.refused(generation)
         return []
@@ -197,9 +188,9 @@ class Tracker:
     def _is_late(self, report: Report | None) -> bool:
         if self._intent is not None:
             return not self._intent.admits(report)
-        if report is None or self._replaced is None or not _same_text(report.objective, self._replaced):
+        if report is None or self._replaced is None or not same_text(report.objective, self._replaced):
             return False
-        if self.confirmed is not None and _same_text(self.confirmed.objective, self._replaced):
+        if self.confirmed is not None and same_text(self.confirmed.objective, self._replaced):
             return False
         last = self._report.updated_at if self._report is not None else None
         if self.confirmed is not None and report.updated_at is not None and last is not None:
@@ -210,7 +201,7 @@ class Tracker:
         before, last = self.confirmed, self._report
         if before is None or (intent is not None and intent.action == "set"):
             return True
-        if not _same_text(report.objective, before.objective):
+        if not same_text(report.objective, before.objective):
             return True
         if before.status == "complete" and report.status != "complete":
             return True
@@ -232,6 +223,11 @@ class Tracker:
         continues = continues or report is self._report or _same_origin(self._report, report)
         self._token_base = (report.tokens_used or 0) if report is not None and continues else 0
         self._time_base = (report.time_used_seconds or 0) if report is not None and continues else 0
+
+    def _rounds(self, report: Report, *, is_new: bool) -> list[Change]:
+        """The rounds that an agent which counts them itself has begun since its last word."""
+        before = self._report.iterations if self._report is not None and not is_new else None
+        return [RoundStarted()] * max(0, (report.iterations or 0) - (before or 0))
 
     def _usage(self, report: Report, *, is_new: bool) -> list[Change]:
         last = self._report if self._report is not None and _same_origin(self._report, report) else None
@@ -273,7 +269,9 @@ class Tracker:
         status = "paused" if intent.action == "pause" else "active"
         return None if self.confirmed is None else replace(self.confirmed, status=status)
 
-    def _confirm(self, goal: Goal | None, *, is_new: bool, restored: bool = False) -> list[Change]:
+    def _confirm(
+        self, goal: Goal | None, *, is_new: bool, restored: bool = False, ended: Outcome = "cleared"
+    ) -> list[Change]:
         before, self.confirmed, self.known = self.confirmed, goal, True
         if goal is None:
             self._report = None
@@ -281,25 +279,7 @@ class Tracker:
             self._replaced = before.objective
         if is_new:
             self._seen_from_start = not restored
-        return _changes(before, goal, is_new=is_new, restored=restored)
-
-
-def _changes(before: Goal | None, after: Goal | None, *, is_new: bool, restored: bool) -> list[Change]:
-    changes: list[Change] = []
-    if before is not None and before.status in LIVE and (after is None or is_new):
-        changes.append(GoalStopped("cleared" if after is None else "replaced"))
-    if is_new:
-        changes.append(GoalRestored() if restored else GoalStarted())
-    old, new = before.status if before else None, after.status if after else None
-    if new in ("complete", "blocked", "limited") and not restored and (is_new or new != old):
-        changes.append(GoalStopped(new))
-    if old != new:
-        changes.append(StatusChanged(old, new))
-    return changes
-
-
-def _same_text(left: str, right: str) -> bool:
-    return left.strip() == right.strip()
+        return between(before, goal, is_new=is_new, restored=restored, ended=ended)
 
 
 def _same_origin(left: Report | None, right: Report | None) -> bool:

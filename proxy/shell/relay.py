@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 from goalproxy.proxy.core import actions as act
 from goalproxy.proxy.core.engine import Engine
-from goalproxy.proxy.core.events import AgentGone, Event, FromAgent, FromClient, TimerFired
+from goalproxy.proxy.core.events import AgentGone, Event, FromAgent, FromClient, LogRead, TimerFired
 from goalproxy.proxy.core.facts import Fact
 from goalproxy.proxy.wire.envelope import Envelope, peek, peek_all
 from goalproxy.proxy.wire.ndjson import LineBuffer, lines
 
+from .log_follower import LogFollower
 from .outlet import Outlet
 from .timers import Timers
 from .traffic import Direction, Traffic, Treatment
@@ -56,6 +57,7 @@ class Relay:
         self._client, self._agent = client, agent
         self._lock = threading.Lock()
         self._timers = Timers(self._on_timer)
+        self._logs = LogFollower(self._on_log)
         self._up = _Way("client_to_agent", agent, engine.concerns_client, lambda: None, FromClient)
         self._down = _Way("agent_to_client", client, engine.concerns_agent, lambda: engine.mark, FromAgent)
 
@@ -136,6 +138,11 @@ class Relay:
         with self._lock:
             self._perform(self._engine.handle(way.event(line, envelope, _now())), way, line)
 
+    def _on_log(self, session_id: str, lines: list[bytes], *, found: bool, history: bool) -> None:
+        with self._lock:
+            event: Event = LogRead(session_id, lines, found, history, _now())
+            self._perform(self._engine.handle(event), None, b"")
+
     def _on_timer(self, key: str) -> None:
         with self._lock:
             event: Event = TimerFired(key, _now())
@@ -144,17 +151,26 @@ class Relay:
     def _perform(self, actions: list[act.Action], way: _Way | None, line: bytes) -> None:
         """Do what the engine wants, in order. ``way`` and ``line`` are those of the line that came in, if one did."""
         for action in actions:
-            if isinstance(action, act.Record):
-                for observe in self.observers:
-                    observe(action.fact)
-            elif isinstance(action, act.SetTimer):
-                self._timers.set(action.key, action.after)
-            elif isinstance(action, act.ToClient):
-                self._inject(action.line, self._down, way)
-            elif isinstance(action, act.ToAgent):
-                self._inject(action.line, self._up, way)
-            elif way is not None:
-                self._answer_line(action, way, line)
+            if isinstance(action, act.Relay | act.Rewrite | act.Swallow):
+                if way is not None:
+                    self._answer_line(action, way, line)
+            elif isinstance(action, act.ToClient | act.ToAgent):
+                self._inject(action.line, self._down if isinstance(action, act.ToClient) else self._up, way)
+            else:
+                self._serve(action)
+
+    def _serve(self, action: act.Record | act.SetTimer | act.FollowLog | act.ReadLog | act.LeaveLog) -> None:
+        if isinstance(action, act.Record):
+            for observe in self.observers:
+                observe(action.fact)
+        elif isinstance(action, act.SetTimer):
+            self._timers.set(action.key, action.after)
+        elif isinstance(action, act.FollowLog):
+            self._logs.follow(action.session_id, action.mark, history=action.history)
+        elif isinstance(action, act.ReadLog):
+            self._logs.read(action.session_id)
+        else:
+            self._logs.leave(action.session_id)
 
     def _answer_line(self, action: act.Relay | act.Rewrite | act.Swallow, way: _Way, line: bytes) -> None:
         treatment: Treatment = "swallowed"

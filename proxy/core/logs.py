@@ -1,0 +1,65 @@
+"""The agent's log of a session, for agents that tell there what they do not tell on the wire."""
+
+from __future__ import annotations
+
+from goalproxy.mappers.base import GoalReported, Mapper
+from goalproxy.proxy.wire.envelope import load
+
+from .actions import LeaveLog, ReadLog
+from .connection import Connection
+from .controls import settle
+from .events import LogRead
+from .session import Session
+
+UNTOLD = "The turn has ended; this agent does not say whether the goal is met."
+
+
+def turn_ended(connection: Connection, session: Session) -> None:
+    """A turn is over: what the log says now decides what became of the goal."""
+    if connection.goals is not None and connection.goals.log_mark is not None:
+        connection.do(ReadLog(session.id))
+
+
+def on_log(connection: Connection, event: LogRead) -> None:
+    """Lines of the log."""
+    mapper, session = connection.goals, connection.sessions.get(event.session_id)
+    if mapper is None or session is None:
+        return
+    session.log_found = event.found
+    said = _signals(mapper, session, event.lines)
+    if event.history:
+        _restore(connection, session, said, found=event.found)
+    else:
+        for signal in said:
+            connection.take(session, signal)
+            settle(connection, session)
+            connection.publish(session)
+    _lapse(connection, session, found=event.found)
+    connection.publish(session)
+    if session.tracker.shown is None or session.tracker.shown.status != "active":
+        connection.do(LeaveLog(session.id))
+
+
+def _signals(mapper: Mapper, session: Session, lines: list[bytes]) -> list[GoalReported]:
+    entries = (load(line) for line in lines)
+    signals = (signal for entry in entries if entry is not None for signal in mapper.read_log(entry, session.view))
+    return [signal for signal in signals if isinstance(signal, GoalReported)]
+
+
+def _restore(connection: Connection, session: Session, said: list[GoalReported], *, found: bool) -> None:
+    """What a log says of the past counts by its last word only."""
+    if said and said[-1].report is not None:
+        connection.take(session, said[-1])
+    elif found:
+        session.tracker.none_yet()
+
+
+def _lapse(connection: Connection, session: Session, *, found: bool) -> None:
+    """Settle the commands whose turn is over: a log knows whether they were carried out; without one, they were."""
+    tracker, generations = session.tracker, session.lapsing
+    session.lapsing = []
+    for generation in generations:
+        verdict = tracker.lapsed if found else tracker.accepted
+        connection.record_changes(verdict(generation, connection.now))
+    if generations and not found and tracker.shown is not None and tracker.shown.status == "active":
+        tracker.note(UNTOLD)

@@ -1,0 +1,39 @@
+"""A command on its way to the agent, and what can be said in answer to it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from .control import Action
+from .report import Report
+from .snapshot import Goal
+
+
+class Intent(Struct, frozen=True):
+    """A command that the agent has not answered yet."""
+
+    generation: int
+    action: Action
+    objective: str
+    before: Goal | None
+
+    def admits(self, report: Report | None) -> bool:
+        """Whether a report can be about the state after this command."""
+        if self.action == "clear":
+            return report is None
+        if self.action == "set":
+            return report is not None and (
+                same_text(report.objective, self.objective)
+                or self.before is None
+                or not same_text(report.objective, self.before.objective)
+            )
+        if report is None or self.before is None:
+            return True
+        if self.action == "pause":
+            return report.status != "active"
+        return report.status != self.before.status or self.before.status == "active"
+
+
+def same_text(left: str, right: str) -> bool:
+    """Whether two objectives are the same but for white space around them."""
+    return left.strip() == right.strip()

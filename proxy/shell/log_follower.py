@@ -1,0 +1,168 @@
+"""Follows the logs of agents that tell their goals there: read-only, and only while the engine wants to know.
+
+The log of a session is ``projects/<any directory>/<session id>.jsonl`` below Claude's configuration directory; which
+directory it is, nobody has to guess. While nothing is followed, no thread runs and nothing is looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from goalproxy.proxy.wire.tail import LogTail
+
+_INTERVAL = 0.2
+"""Seconds between two looks at the logs that are followed."""
+_CHUNK = 1 << 20
+_REMEMBERED = 4096
+"""Lines of interest that are known again when a log is written anew."""
+_LONGEST_HISTORY = 1 << 28
+"""Bytes of a log that are read for its history, from its end: a goal older than that is not found."""
+
+
+class OnLines(Protocol):
+    """What is called with the new lines of a session's log, on the follower's thread."""
+
+    def __call__(self, session_id: str, lines: list[bytes], *, found: bool, history: bool) -> None:
+        """Take lines; ``found`` says whether there is a log, ``history`` whether it was read from its beginning."""
+
+
+class LogFollower:
+    """Follows any number of logs on one thread."""
+
+    def __init__(self, on_lines: OnLines, root: Path | None = None) -> None:
+        self._on_lines = on_lines
+        self._root = root
+        self._logs: dict[str, _Log] = {}
+        self._followed: set[str] = set()
+        self._wanted: dict[str, bool] = {}
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def follow(self, session_id: str, mark: bytes, *, history: bool) -> None:
+        """Begin to follow a log, or go on where it was left; ``history`` reads it from the beginning, once."""
+        with self._changed:
+            log = self._logs.get(session_id)
+            if log is None or history:
+                log = self._logs[session_id] = _Log(self._root or projects(), session_id, mark)
+                if not history:
+                    log.skip()
+            self._followed.add(session_id)
+            if history:
+                self._want(session_id, history=True)
+            self._wake()
+
+    def read(self, session_id: str) -> None:
+        """Look at a log now; its lines are reported even if there are none."""
+        with self._changed:
+            if session_id in self._logs:
+                self._want(session_id, history=False)
+                self._wake()
+
+    def leave(self, session_id: str) -> None:
+        """Do not look at a log any more."""
+        with self._changed:
+            self._followed.discard(session_id)
+
+    def _want(self, session_id: str, *, history: bool) -> None:
+        self._wanted[session_id] = self._wanted.get(session_id, False) or history
+
+    def _wake(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="logs", daemon=True)
+            self._thread.start()
+        self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            for session_id, log, wanted, history in self._round():
+                lines = list(log.read())
+                if lines or wanted:
+                    self._on_lines(session_id, lines, found=log.found, history=history)
+
+    def _round(self) -> list[tuple[str, _Log, bool, bool]]:
+        """The logs to look at: those asked for at once, those that are followed after a while."""
+        with self._changed:
+            if not self._followed and not self._wanted:
+                self._changed.wait_for(lambda: self._followed or self._wanted)
+            elif not self._wanted:
+                self._changed.wait_for(lambda: bool(self._wanted), _INTERVAL)
+            wanted, self._wanted = self._wanted, {}
+            names = [*wanted, *(self._followed - wanted.keys())]
+            return [(name, self._logs[name], name in wanted, wanted.get(name, False)) for name in names]
+
+
+class _Log:
+    """One session's log, found when it appears, read from where it was read to, whatever happens to it meanwhile."""
+
+    def __init__(self, root: Path, session_id: str, mark: bytes) -> None:
+        self._root = root
+        self._name = f"{session_id}.jsonl"
+        self._tail = LogTail(mark)
+        self._path: Path | None = None
+        self._file = (0, 0)
+        self._read_to = 0
+        self._seen: dict[bytes, None] = {}
+
+    @property
+    def found(self) -> bool:
+        """Whether there is such a log."""
+        return self._find() is not None
+
+    def skip(self) -> None:
+        """Pass over what is there already."""
+        path = self._find()
+        if path is not None:
+            status = path.stat()
+            self._file, self._read_to = (status.st_dev, status.st_ino), status.st_size
+
+    def read(self) -> Iterator[bytes]:
+        """The new lines of interest, each once, though the log be cut short and written again."""
+        path = self._find()
+        if path is None:
+            return
+        try:
+            with path.open("rb") as log:
+                self._seek(os.fstat(log.fileno()))
+                log.seek(self._read_to)
+                while chunk := log.read(_CHUNK):
+                    self._read_to += len(chunk)
+                    yield from filter(self._is_new, self._tail.feed(chunk))
+        except OSError:
+            self._path = None
+
+    def _seek(self, status: os.stat_result) -> None:
+        file = (status.st_dev, status.st_ino)
+        if file != self._file or status.st_size < self._read_to:
+            self._file = file
+            self._read_to = max(0, status.st_size - _LONGEST_HISTORY)
+            self._tail.restart()
+
+    def _is_new(self, line: bytes) -> bool:
+        if line in self._seen:
+            return False
+        self._seen[line] = None
+        if len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        return True
+
+    def _find(self) -> Path | None:
+        if self._path is not None and self._path.exists():
+            return self._path
+        # A session's id is a file's name here, and must not lead anywhere else.
+        safe = os.sep not in self._name and "\0" not in self._name
+        self._path = next(self._root.glob(f"*/{_literal(self._name)}"), None) if safe else None
+        return self._path
+
+
+def projects() -> Path:
+    """Where Claude keeps its logs."""
+    base = os.environ.get("CLAUDE_CONFIG_DIR")
+    return (Path(base) if base else Path.home() / ".claude") / "projects"
+
+
+def _literal(name: str) -> str:
+    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
