@@ -47,6 +47,7 @@ class Book(Struct):
         paused = self.goal if self.goal is not None and self.goal.status == "paused" else None
         if self.doing == "resume" and paused is not None and paused.objective == objective:
             self.base = (paused.iterations or 0, paused.tokens_used or 0, paused.time_used_seconds or 0)
+            self.doing = None
             return self._told(replace(paused, status="active", updated_at=time))
         self.base = (0, 0, 0)
         return self._told(Report(objective, "active", created_at=time, updated_at=time, iterations=0))
@@ -72,13 +73,15 @@ class Book(Struct):
     def gone(self, *, told_how: bool) -> GoalReported:
         """Claude has no goal any more: it was paused, it was cleared, or nobody says."""
         if self.doing == "pause" and self.goal is not None:
+            self.doing = None
             return self._told(replace(self.goal, status="paused", last_reason=None))
-        cleared = told_how or self.doing == "clear"
+        if not told_how and self.doing != "clear":
+            return GoalReported(None, "ended_unknown")
         self.goal = self.doing = None
-        return GoalReported(None, "cleared" if cleared else "ended_unknown")
+        return GoalReported(None)
 
     def _told(self, goal: Report) -> GoalReported:
-        self.goal, self.doing = goal, None
+        self.goal = goal
         return GoalReported(goal)
 
 

@@ -16,7 +16,7 @@ from goalproxy.proxy.goal.control import Control, Refusal
 from goalproxy.proxy.wire import acp, extension, jsonrpc
 from goalproxy.proxy.wire.envelope import Id, load
 
-from .actions import FollowLog, Relay, SetTimer, Swallow, ToAgent
+from .actions import FollowLog, ReadLog, Relay, SetTimer, Swallow, ToAgent
 from .connection import Connection
 from .events import FromAgent, FromClient
 from .facts import ControlAnswered
@@ -24,8 +24,13 @@ from .session import PendingControl, Session
 
 CONTROL_TIMER = "control:"
 INTENT_TIMER = "intent:"
+LOG_TIMER = "log:"
 GRACE = 300
 """Milliseconds that an agent has to publish or to refuse, before the expected state is shown."""
+
+
+_LOG_GRACE = 2000
+"""Milliseconds that an agent has to write into its log what came of a control that it has taken."""
 
 
 def on_control(connection: Connection, event: FromClient) -> None:
@@ -155,6 +160,9 @@ def on_response(connection: Connection, event: FromAgent, pending: PendingContro
         _refuse(connection, pending, at(message, "error"), late=was_pending)
         return
     _read_answer(connection, pending.session, at(message, "result"))
+    if connection.goals is not None and connection.goals.log_mark is not None:
+        _leave_to_log(connection, pending)
+        return
     verdict = tracker.lapsed if pending.is_prompt else tracker.accepted
     changes = verdict(pending.generation, connection.now)
     connection.record_changes(changes)
@@ -163,6 +171,24 @@ def on_response(connection: Connection, event: FromAgent, pending: PendingContro
         _refuse(connection, pending, {"message": "The agent did not take the command."}, late=True)
     else:
         _answer(connection, pending)
+
+
+def _leave_to_log(connection: Connection, pending: PendingControl) -> None:
+    """The agent has taken the control; its log will say what came of it. What is expected is shown meanwhile."""
+    session = pending.session
+    session.tracker.expect(pending.generation, connection.now)
+    connection.publish(session)
+    _answer(connection, pending)
+    connection.do(SetTimer(f"{LOG_TIMER}{pending.generation}:{session.id}", _LOG_GRACE))
+
+
+def on_log_timer(connection: Connection, key: str) -> None:
+    """The agent had time enough to write what came of a control; what is not in the log now has not happened."""
+    generation, _, ident = key.partition(":")
+    session = connection.sessions.get(ident)
+    if session is not None and session.tracker.is_pending(int(generation)):
+        session.lapsing.append(int(generation))
+        connection.do(ReadLog(ident))
 
 
 def _tries_again(connection: Connection, pending: PendingControl, error: Any) -> bool:

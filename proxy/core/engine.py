@@ -146,6 +146,8 @@ def _on_timer(connection: Connection, key: str) -> None:
         controls.on_timer(connection, key.removeprefix(controls.CONTROL_TIMER))
     elif key.startswith(controls.INTENT_TIMER):
         controls.on_intent_timer(connection, key.removeprefix(controls.INTENT_TIMER))
+    elif key.startswith(controls.LOG_TIMER):
+        controls.on_log_timer(connection, key.removeprefix(controls.LOG_TIMER))
     elif key.startswith(silence.SILENCE_TIMER):
         silence.on_timer(connection, key.removeprefix(silence.SILENCE_TIMER))
     else:

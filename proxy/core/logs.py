@@ -16,8 +16,18 @@ UNTOLD = "The turn has ended; this agent does not say whether the goal is met."
 
 def turn_ended(connection: Connection, session: Session) -> None:
     """A turn is over: what the log says now decides what became of the goal."""
-    if connection.goals is not None and connection.goals.log_mark is not None:
-        connection.do(ReadLog(session.id))
+    if connection.goals is None or connection.goals.log_mark is None:
+        return
+    connection.do(ReadLog(session.id))
+
+
+def asks_log(connection: Connection, session: Session, signal: GoalReported) -> bool:
+    """Whether the agent said that its goal is gone and not how: the log is asked first."""
+    if signal.ended != "ended_unknown" or connection.goals is None or connection.goals.log_mark is None:
+        return False
+    session.gone = True
+    connection.do(ReadLog(session.id))
+    return True
 
 
 def on_log(connection: Connection, event: LogRead) -> None:
@@ -34,9 +44,13 @@ def on_log(connection: Connection, event: LogRead) -> None:
             connection.take(session, signal)
             settle(connection, session)
             connection.publish(session)
+    if session.gone and not event.found:
+        connection.take(session, GoalReported(None, "ended_unknown"))
+    session.gone = False
     _lapse(connection, session, found=event.found)
     connection.publish(session)
-    if session.tracker.shown is None or session.tracker.shown.status != "active":
+    goal = session.tracker.shown
+    if not session.tracker.waits and (goal is None or goal.status != "active"):
         connection.do(LeaveLog(session.id))
 
 

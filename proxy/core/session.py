@@ -51,6 +51,7 @@ class Session:
 
     __slots__ = (
         "commands_seen",
+        "gone",
         "has_command",
         "heard",
         "id",
@@ -84,6 +85,8 @@ class Session:
         """Whether the agent's log of the session was found, when it was last looked for."""
         self.lapsing: list[int] = []
         """Generations of commands whose turn is over, and whose fate the agent's log has to tell."""
+        self.gone = False
+        """Whether the agent said that its goal is gone and not how, so that its log has to be asked."""
         self.heard = 0
         """When the agent last said anything in the session, in Unix milliseconds, where that is watched."""
         self.watched = False

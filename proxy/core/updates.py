@@ -17,6 +17,7 @@ from .controls import settle
 from .events import FromAgent
 from .facts import NotRewritten
 from .lifecycle import early
+from .logs import asks_log
 from .session import Session
 from .silence import heard
 from .turns import on_mark, on_state
@@ -56,6 +57,8 @@ def on_notification(connection: Connection, event: FromAgent) -> None:
 def take(connection: Connection, session: Session, signals: Iterable[Signal]) -> None:
     """Enter what the agent said, and answer whoever waited for it."""
     for signal in signals:
+        if isinstance(signal, GoalReported) and asks_log(connection, session, signal):
+            continue
         if isinstance(signal, GoalReported):
             connection.take(session, signal)
             settle(connection, session)

@@ -48,6 +48,7 @@ class Tracker:
         self._said_at: int | None = None
         self._report: Report | None = None
         self._seen_from_start = False
+        self._unreported = False
         self._replaced: str | None = None
         self._token_base = 0
         self._time_base = 0
@@ -111,6 +112,11 @@ class Tracker:
         self._intent = Intent(self._generation, action, objective, self.confirmed)
         return self._generation
 
+    @property
+    def waits(self) -> bool:
+        """Whether a command is unanswered."""
+        return self._intent is not None
+
     def is_pending(self, generation: int) -> bool:
         """Whether a command is the newest and unanswered."""
         return self._intent is not None and self._intent.generation == generation
@@ -131,6 +137,7 @@ class Tracker:
             return []
         if intent.action == "set":
             self._rebase(self._report, None)
+            self._unreported = True
         return self._confirm(outcome, is_new=intent.action == "set")
 
     def refused(self, generation: int) -> None:
@@ -199,10 +206,13 @@ class Tracker:
 
     def _is_new(self, report: Report, intent: Intent | None) -> bool:
         before, last = self.confirmed, self._report
+        unreported, self._unreported = self._unreported, False
         if before is None or (intent is not None and intent.action == "set"):
             return True
         if not same_text(report.objective, before.objective):
             return True
+        if unreported:
+            return False
         if before.status == "complete" and report.status != "complete":
             return True
         return last is not None and None not in (last.created_at, report.created_at) and not _same_origin(last, report)
