@@ -34,21 +34,25 @@ _BOOK = "book"
 class Book(Struct):
     """What has to be remembered of a session's goal.
 
-    ``goal`` is the goal as last told, ``base`` its counters (iterations, tokens, seconds) when Claude last set it, and
-    ``doing`` the control in whose light the next clear or set has to be read.
+    ``goal`` is the goal as last told, ``base`` its counters (iterations, tokens, seconds) when Claude last set it,
+    ``verdicts`` counts those since then, ``doing`` is the control in whose light the next clear or set is to be read.
     """
 
     goal: Report | None = None
     base: tuple[int, int, int] = (0, 0, 0)
+    verdicts: int = 0
     doing: Action | None = None
 
     def begun(self, objective: str, time: int | None) -> GoalReported:
-        """Claude has set a goal: a new one, or one that was paused."""
-        paused = self.goal if self.goal is not None and self.goal.status == "paused" else None
-        if self.doing == "resume" and paused is not None and paused.objective == objective:
-            self.base = (paused.iterations or 0, paused.tokens_used or 0, paused.time_used_seconds or 0)
-            self.doing = None
-            return self._told(replace(paused, status="active", updated_at=time))
+        """Claude has set a goal: a new one, one that was paused, or one that the other source has told already."""
+        goal, doing = self.goal, self.doing
+        self.verdicts, self.doing = 0, None
+        known = goal is not None and goal.objective == objective
+        if known and goal is not None and doing == "resume" and goal.status == "paused":
+            self.base = (goal.iterations or 0, goal.tokens_used or 0, goal.time_used_seconds or 0)
+            return self._told(replace(goal, status="active", updated_at=time))
+        if known and goal is not None and doing is None and goal.status == "active":
+            return self._told(goal)
         self.base = (0, 0, 0)
         return self._told(Report(objective, "active", created_at=time, updated_at=time, iterations=0))
 
@@ -56,13 +60,14 @@ class Book(Struct):
         """Claude has judged: not met yet, met, or impossible."""
         known = self.goal is not None and self.goal.objective == objective
         goal = self.goal if known and self.goal is not None else Report(objective, "active", iterations=0)
+        self.verdicts += 1
         rounds, tokens, seconds = self.base
         counted, used, spent = (count(status.get(key)) for key in ("iterations", "tokens", "durationMs"))
         return self._told(
             replace(
                 goal,
                 status="complete" if status.get("met") else "blocked" if status.get("failed") else "active",
-                iterations=(goal.iterations or 0) + 1 if counted is None else rounds + counted,
+                iterations=max(goal.iterations or 0, rounds + (self.verdicts if counted is None else counted)),
                 last_reason=one_line(status.get("reason")),
                 updated_at=time,
                 tokens_used=goal.tokens_used if used is None else tokens + used,

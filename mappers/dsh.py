@@ -11,7 +11,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from goalproxy.proxy.goal.report import Unreadable, read_report
+from msgspec.structs import replace
+
+from goalproxy.proxy.goal.report import Report, Unreadable, count, read_report
 
 from .base import Agent, GoalReported, Mapper, Signal, View, at, has
 
@@ -69,19 +71,24 @@ def _result(content: Any) -> Iterable[GoalReported]:
     try:
         result = json.loads(text) if isinstance(text, str) else None
         if has(result, "goal"):
-            yield GoalReported(read_report(_neutral(at(result, "goal"), at(result, "activation"))))
+            yield GoalReported(_report(at(result, "goal"), at(result, "activation")))
     except (ValueError, RecursionError, Unreadable):
         return
 
 
-def _neutral(goal: Any, activation: Any) -> Any:
-    """DSH's names in the neutral ones. A goal that is active and not armed does no work, so it is told as paused."""
+def _report(goal: Any, activation: Any) -> Report | None:
+    """Read DSH's names; a goal that is active and not armed does no work, and is told as paused. Raises Unreadable."""
     if not isinstance(goal, dict):
-        return goal
+        return read_report(goal)
     idle = goal.get("phase") == "active" and activation == "disarmed"
-    return {
-        "objective": goal.get("objective"),
-        "status": "paused" if idle else goal.get("phase"),
-        "iterations": goal.get("roundsStarted"),
-        "lastReason": _DISARMED if idle else at(goal, "blockedReason", "message"),
-    }
+    report = read_report(
+        {
+            "objective": goal.get("objective"),
+            "status": "paused" if idle else goal.get("phase"),
+            "iterations": goal.get("roundsStarted"),
+            "lastReason": _DISARMED if idle else at(goal, "blockedReason", "message"),
+        }
+    )
+    ident, revision = goal.get("id"), count(goal.get("revision"))
+    named = isinstance(ident, str) and report is not None
+    return replace(report, reference=(ident, revision or 0)) if named and report is not None else report

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from goalproxy.proxy.wire.splice import NotEditable, drop_meta
 
+from .actions import Relay, Rewrite
 from .connection import Connection
 from .facts import NotRewritten
 from .handshake import OPAQUE
 
 MARK = b"jetbrains"
 """Text that every message with such a key contains: the agents concerned write their keys unescaped."""
+
+
+def forward(connection: Connection, line: bytes) -> None:
+    """Forward a line of the agent, stripped where it has to be."""
+    stripped = strip(connection, line)
+    connection.do(Relay() if stripped == line else Rewrite(stripped))
 
 
 def strip(connection: Connection, line: bytes) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 from goalproxy.mappers.base import at
 from goalproxy.proxy.wire import acp, extension
 from goalproxy.proxy.wire.envelope import load
-from goalproxy.proxy.wire.splice import NotEditable, put
+from goalproxy.proxy.wire.splice import NotEditable, append
 
 from .actions import Relay, Rewrite
 from .air import strip
@@ -65,9 +65,7 @@ def _completed(
         session.has_command = any(at(entry, "name") == extension.COMMAND_NAME for entry in commands)
         if not session.has_command and offers_command(connection, session):
             try:
-                # Built from what is left after stripping, so that nothing stripped comes back.
-                rest = at(load(changed), *path)
-                changed = put(changed, path, [*rest, extension.command_entry(connection.protocol)])
+                changed = append(changed, path, extension.command_entry(connection.protocol))
             except NotEditable:
                 connection.record(NotRewritten(acp.COMMANDS))
     return Relay() if changed == line else Rewrite(changed)

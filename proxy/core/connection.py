@@ -53,6 +53,8 @@ class Connection:
         self.protocol = 1
         self.client_is_air = False
         self.sessions: dict[str, Session] = {}
+        self.last_times: dict[str, int] = {}
+        """The last time that was published for each session that is over; it may be opened again."""
         self.awaiting: dict[IdKey, Awaited | PendingControl | Question] = {}
         self.actions: list[Action] = []
         self.now = 0
@@ -71,6 +73,12 @@ class Connection:
     def strips_air(self) -> bool:
         """Whether ``_meta.jetbrains`` has to be taken out of what the agent sends."""
         return self.mapper is not None and self.mapper.hides_air and not self.client_is_air
+
+    def session(self, ident: str) -> Session:
+        """The session with an id, a new one if there is none."""
+        if ident not in self.sessions:
+            self.sessions[ident] = Session(ident, self.last_times.pop(ident, 0))
+        return self.sessions[ident]
 
     def do(self, *actions: Action) -> None:
         """Want something done, after everything wanted before."""

@@ -72,6 +72,7 @@ def ask(
     Raises Refusal; nothing has changed then.
     """
     tracker = session.tracker
+    controls.check_length(control.objective, connection.goals.objective_limit if connection.goals else None)
     controls.check_state(control, tracker.shown, known=tracker.known)
     if control.action == "pause" and tracker.shown and tracker.shown.status == "paused":
         connection.record(ControlAnswered("pause", "ok"))

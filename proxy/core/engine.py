@@ -19,8 +19,8 @@ from goalproxy.proxy.wire.envelope import Envelope
 from goalproxy.proxy.wire.extension import CONTROL_METHODS
 
 from . import commands, controls, handshake, lifecycle, logs, prompts, silence, turns, updates
-from .actions import Action, Relay, Rewrite
-from .air import MARK, strip
+from .actions import Action
+from .air import MARK, forward
 from .connection import Awaited, Connection, Policy
 from .events import Event, FromAgent, FromClient, LogRead, TimerFired
 from .facts import AgentEnded
@@ -100,7 +100,9 @@ def _from_agent(connection: Connection, event: FromAgent) -> None:
     if not envelope.method:
         _on_response(connection, event)
     elif envelope.method != acp.UPDATE:
-        updates.on_notification(connection, event) if _is_read(connection, envelope) else _strip(connection, event)
+        updates.on_notification(connection, event) if _is_read(connection, envelope) else forward(
+            connection, event.line
+        )
     elif kind == acp.COMMANDS:
         session = lifecycle.early(connection, envelope.session_id)
         commands.on_commands(connection, event, session)
@@ -122,7 +124,7 @@ def _on_response(connection: Connection, event: FromAgent) -> None:
     elif isinstance(awaited, Awaited):
         _on_awaited(connection, event, awaited)
     else:
-        _strip(connection, event)
+        forward(connection, event.line)
 
 
 def _on_awaited(connection: Connection, event: FromAgent, awaited: Awaited) -> None:
@@ -134,11 +136,6 @@ def _on_awaited(connection: Connection, event: FromAgent, awaited: Awaited) -> N
         lifecycle.on_opened(connection, event, awaited)
     else:
         lifecycle.on_ended(connection, event, awaited)
-
-
-def _strip(connection: Connection, event: FromAgent) -> None:
-    line = strip(connection, event.line)
-    connection.do(Relay() if line == event.line else Rewrite(line))
 
 
 def _on_timer(connection: Connection, key: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from goalproxy.mappers.base import Agent, Mapper, at, has
+from goalproxy.proxy.goal.report import count
 from goalproxy.proxy.wire import acp, extension
 from goalproxy.proxy.wire.envelope import load
 from goalproxy.proxy.wire.splice import NotEditable, drop_meta, put
@@ -84,5 +85,4 @@ def _promise(connection: Connection, mapper: Mapper, result: dict[str, Any], lin
 
 
 def _protocol(holder: Any) -> int:
-    version = at(holder, "protocolVersion")
-    return version if isinstance(version, int) and not isinstance(version, bool) else 1
+    return count(at(holder, "protocolVersion")) or 1

@@ -9,6 +9,7 @@ from goalproxy.proxy.wire import acp
 from goalproxy.proxy.wire.envelope import load
 
 from .actions import Relay, SetTimer, Swallow
+from .air import forward
 from .commands import complete_result, offers_command
 from .connection import Awaited, Connection
 from .controls import follow
@@ -29,26 +30,24 @@ def on_opening(connection: Connection, event: FromClient) -> None:
     ident = event.envelope.session_id if method in (acp.LOAD, acp.RESUME) else ""
     connection.awaiting[key] = Awaited(method, ident)
     if ident:
-        session = connection.sessions.setdefault(ident, Session(ident))
-        # What comes before the response is history; the client gets the goal after it, even if it had it before.
-        session.visible = False
-        session.tracker.forget_publication()
+        connection.session(ident).visible = False  # What comes before the response is history.
 
 
 def on_opened(connection: Connection, event: FromAgent, awaited: Awaited) -> None:
     """The agent answers: the client knows the session from here on, and may be told of its goal."""
     if event.envelope.failed:
-        connection.do(Relay())
+        forward(connection, event.line)
         _give_up(connection, awaited)
         return
     message = load(event.line) or {}
     ident = at(message, "result", "sessionId") or awaited.session_id
     if not isinstance(ident, str) or not ident:
-        connection.do(Relay())
+        forward(connection, event.line)
         return
-    session = connection.sessions.setdefault(ident, Session(ident))
+    session = connection.session(ident)
     complete_result(connection, event, session, message)
     session.visible = True
+    session.tracker.forget_publication()
     if awaited.method == acp.NEW and not session.tracker.known:
         session.tracker.none_yet()
     if connection.goals is None:
@@ -100,7 +99,7 @@ def on_ending(connection: Connection, event: FromClient) -> None:
 
 def on_ended(connection: Connection, event: FromAgent, awaited: Awaited) -> None:
     """The session is gone, unless the agent refused: nothing is published for it any more."""
-    connection.do(Relay())
+    forward(connection, event.line)
     if not event.envelope.failed:
         end(connection, awaited.session_id)
 
@@ -109,6 +108,7 @@ def end(connection: Connection, ident: str) -> None:
     """Forget a session."""
     session = connection.sessions.pop(ident, None)
     if session is not None:
+        connection.last_times[ident] = session.tracker.last_time
         connection.record_changes(session.tracker.end())
 
 
@@ -119,7 +119,7 @@ def early(connection: Connection, ident: str) -> Session | None:
     """
     session = connection.sessions.get(ident)
     if session is None and ident and any(_names_later(awaited) for awaited in connection.awaiting.values()):
-        session = connection.sessions[ident] = Session(ident)
+        session = connection.session(ident)
     return session
 
 

@@ -13,12 +13,12 @@ from msgspec import UNSET
 
 from goalproxy.mappers.base import Mapper, Request, at
 from goalproxy.proxy.goal import control as controls
-from goalproxy.proxy.goal.command import Command, parse, with_block
+from goalproxy.proxy.goal.command import Command, parse
 from goalproxy.proxy.goal.control import Action, Control, Refusal
 from goalproxy.proxy.goal.snapshot import describe
 from goalproxy.proxy.wire import acp
 from goalproxy.proxy.wire.envelope import load
-from goalproxy.proxy.wire.splice import NotEditable, put
+from goalproxy.proxy.wire.splice import NotEditable, arrange
 
 from .actions import Relay, Rewrite, SetTimer, Swallow
 from .commands import takes_command
@@ -47,10 +47,10 @@ def on_prompt(connection: Connection, event: FromClient) -> None:
         _carry_out(connection, event, session, prompt, command)
     elif mapper.command_stands_alone and command.others and command.word == "set":
         _seen(connection, command, "proxy")
-        _work_with_content(connection, event, session, prompt, command)
+        _work_with_content(connection, event, session, command)
     else:
         _seen(connection, command, "agent")
-        _watch(connection, event, session, prompt, command)
+        _watch(connection, event, session, command)
 
 
 def on_steering(connection: Connection, event: FromClient) -> None:
@@ -95,9 +95,8 @@ def _session(connection: Connection, event: FromClient) -> Session | None:
     if not ident or connection.goals is None:
         return None
     if ident not in connection.sessions:
-        connection.sessions[ident] = Session(ident)
-        connection.sessions[ident].visible = True
-    return connection.sessions[ident]
+        connection.session(ident).visible = True
+    return connection.session(ident)
 
 
 def _concerns(connection: Connection, mapper: Mapper, session: Session, command: Command) -> bool:
@@ -136,10 +135,10 @@ def _relay(
     connection.do(Relay() if line is None else Rewrite(line))
 
 
-def _watch(connection: Connection, event: FromClient, session: Session, prompt: list[Any], command: Command) -> None:
+def _watch(connection: Connection, event: FromClient, session: Session, command: Command) -> None:
     """The agent carries out the command; what it publishes is awaited like the answer to a control."""
     control = _control(session, command)
-    line = _first(connection, event, prompt, command)
+    line = _first(connection, event, command)
     try:
         controls.check_state(control, session.tracker.shown, known=session.tracker.known)
         controls.check_length(control.objective, connection.goals.objective_limit if connection.goals else None)
@@ -151,24 +150,23 @@ def _watch(connection: Connection, event: FromClient, session: Session, prompt: 
     connection.do(SetTimer(f"{INTENT_TIMER}{generation}:{session.id}", GRACE))
 
 
-def _first(connection: Connection, event: FromClient, prompt: list[Any], command: Command) -> bytes | None:
+def _first(connection: Connection, event: FromClient, command: Command) -> bytes | None:
     """The prompt with the command as its first block, for an agent that looks there only; None if it stands there."""
     if command.block == 0 or connection.goals is None or not connection.goals.command_stands_alone:
         return None
     try:
-        return put(event.line, ("params", "prompt"), with_block(prompt, command, prompt[command.block]["text"]))
+        return arrange(event.line, ("params", "prompt"), (command.block, *command.others), {})
     except NotEditable:
         connection.record(NotRewritten(acp.PROMPT))
         return None
 
 
-def _work_with_content(
-    connection: Connection, event: FromClient, session: Session, prompt: list[Any], command: Command
-) -> None:
+def _work_with_content(connection: Connection, event: FromClient, session: Session, command: Command) -> None:
     """An objective with images or resources: they go with an ordinary prompt, and the goal is set beside it."""
     try:
         controls.check_length(command.objective, connection.goals.objective_limit if connection.goals else None)
-        line = put(event.line, ("params", "prompt"), with_block(prompt, command, command.objective))
+        order, replaced = (command.block, *command.others), {command.block: command.objective}
+        line = arrange(event.line, ("params", "prompt"), order, replaced)
     except (Refusal, NotEditable):
         _relay(connection, event, session, 0)
         return

@@ -66,9 +66,9 @@ class Session:
         "watched",
     )
 
-    def __init__(self, ident: str) -> None:
+    def __init__(self, ident: str, last_time: int = 0) -> None:
         self.id = ident
-        self.tracker = Tracker()
+        self.tracker = Tracker(last_time)
         self.visible = False
         """Whether the client has the response that made the session known to it."""
         self.turns: dict[IdKey, Turn] = {}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from goalproxy.proxy.wire.envelope import IdKey
 
-from .actions import Relay, Rewrite
-from .air import strip
+from .air import forward
 from .connection import Awaited, Connection
 from .events import FromAgent
 from .logs import turn_ended
@@ -33,8 +32,7 @@ def on_state(connection: Connection, session: Session, state: object) -> None:
 
 def on_prompt_response(connection: Connection, event: FromAgent, awaited: Awaited) -> None:
     """A prompt of the client is answered: in version 1 its turn has ended, in version 2 it was only accepted."""
-    line = strip(connection, event.line)
-    connection.do(Relay() if line == event.line else Rewrite(line))
+    forward(connection, event.line)
     session, key = connection.sessions.get(awaited.session_id), event.envelope.key
     if session is None or key is None or key not in session.turns:
         return

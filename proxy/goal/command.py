@@ -7,8 +7,7 @@ white space or the end. What follows is the objective as it stands: no flags, no
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 Word = Literal["set", "pause", "resume", "clear", "status"]
 
@@ -48,12 +47,6 @@ def parse(prompt: object) -> Command | None:
 def is_control_word(objective: str) -> bool:
     """Whether an objective, typed after ``/goal``, would be read as a word and not as an objective."""
     return objective.strip().lower() in _WORDS
-
-
-def with_block(prompt: Sequence[Any], command: Command, text: str) -> list[Any]:
-    """The prompt with the command's block first and its text replaced, blank blocks left out."""
-    block = {**prompt[command.block], "text": text}
-    return [block, *(prompt[place] for place in command.others)]
 
 
 def _text(block: object) -> str:

@@ -16,22 +16,27 @@ class Intent(Struct, frozen=True):
     action: Action
     objective: str
     before: Goal | None
+    overtaken: frozenset[str] = frozenset()
+    """Objectives of goals that were being set when this command was sent, so that they no longer count."""
 
     def admits(self, report: Report | None) -> bool:
         """Whether a report can be about the state after this command."""
         if self.action == "clear":
             return report is None
         if self.action == "set":
-            return report is not None and (
-                same_text(report.objective, self.objective)
-                or self.before is None
-                or not same_text(report.objective, self.before.objective)
-            )
+            return report is not None and self._admits_objective(report.objective)
         if report is None or self.before is None:
             return True
         if self.action == "pause":
             return report.status != "active"
         return report.status != self.before.status or self.before.status == "active"
+
+    def _admits_objective(self, objective: str) -> bool:
+        """Whether a goal can be the one that is being set: agents may change its words a little."""
+        if same_text(objective, self.objective):
+            return True
+        old = self.before is not None and same_text(objective, self.before.objective)
+        return not old and objective.strip() not in self.overtaken
 
 
 def same_text(left: str, right: str) -> bool:

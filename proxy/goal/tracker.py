@@ -35,16 +35,20 @@ from .status import LIVE
 
 
 class Tracker:
-    """One session's goal, for as long as the session lives. Times are Unix milliseconds."""
+    """One session's goal, for as long as the session lives. Times are Unix milliseconds.
 
-    def __init__(self) -> None:
+    ``last_time`` is the last time that was published for the session; every later one is greater.
+    """
+
+    def __init__(self, last_time: int = 0) -> None:
         self.known = False
         self.confirmed: Goal | None = None
         self._expected: Goal | UnsetType | None = UNSET
+        self._expected_by = 0
         self._intent: Intent | None = None
         self._generation = 0
         self._published: Goal | UnsetType | None = UNSET
-        self._last_time = 0
+        self.last_time = last_time
         self._said_at: int | None = None
         self._report: Report | None = None
         self._seen_from_start = False
@@ -69,6 +73,8 @@ class Tracker:
         if self._is_late(report):
             return [LateReport()]
         intent, expected = self._intent, self._expected
+        if intent is not None and intent.action == "set" and intent.generation != self._expected_by:
+            expected = UNSET  # What an overtaken command was expected to give is another goal.
         self._settle()
         if report is None:
             return self._confirm(None, is_new=False, ended=ended)
@@ -109,7 +115,11 @@ class Tracker:
     def submit(self, action: Action, objective: str) -> int:
         """A command goes to the agent; returns its generation. An older one no longer counts."""
         self._generation += 1
-        self._intent = Intent(self._generation, action, objective, self.confirmed)
+        old = self._intent
+        overtaken = old.overtaken if old is not None else frozenset()
+        if old is not None and old.action == "set":
+            overtaken |= {old.objective.strip()}
+        self._intent = Intent(self._generation, action, objective, self.confirmed, overtaken)
         return self._generation
 
     @property
@@ -124,7 +134,7 @@ class Tracker:
     def expect(self, generation: int, now: int) -> None:
         """The command has waited long enough: show what it is expected to give."""
         if self._intent is not None and self._intent.generation == generation:
-            self._expected = self._outcome(self._intent, now)
+            self._expected, self._expected_by = self._outcome(self._intent, now), generation
 
     def accepted(self, generation: int, now: int) -> list[Change]:
         """The agent agreed to a command without publishing what came of it."""
@@ -177,11 +187,11 @@ class Tracker:
             return UNSET
         self._published = goal
         if goal is None:
-            self._last_time = max(now, self._last_time + 1)
+            self.last_time = max(now, self.last_time + 1)
             return None
         said, self._said_at = self._said_at, None
-        self._last_time = max(said or now, self._last_time + 1, goal.created_at)
-        return to_wire(goal, self._last_time)
+        self.last_time = max(said or now, self.last_time + 1, goal.created_at)
+        return to_wire(goal, self.last_time)
 
     def forget_publication(self) -> None:
         """Whatever the client was told, it has lost: publish again."""
@@ -205,17 +215,18 @@ class Tracker:
         return report.status not in LIVE
 
     def _is_new(self, report: Report, intent: Intent | None) -> bool:
+        """Whether a report is about another goal than the one there was."""
         before, last = self.confirmed, self._report
         unreported, self._unreported = self._unreported, False
-        if before is None or (intent is not None and intent.action == "set"):
+        if before is None:
             return True
-        if not same_text(report.objective, before.objective):
+        if last is not None and None not in (last.reference, report.reference):
+            return _named(last) != _named(report)
+        if (intent is not None and intent.action == "set") or not same_text(report.objective, before.objective):
             return True
-        if unreported:
-            return False
-        if before.status == "complete" and report.status != "complete":
-            return True
-        return last is not None and None not in (last.created_at, report.created_at) and not _same_origin(last, report)
+        again = before.status == "complete" and report.status != "complete"
+        dated = last is not None and None not in (last.created_at, report.created_at)
+        return not unreported and (again or (dated and not _same_origin(last, report)))
 
     def _identity(self, report: Report, expected: Goal | UnsetType | None, now: int, *, is_new: bool) -> int:
         if not is_new and self.confirmed is not None:
@@ -223,9 +234,9 @@ class Tracker:
         if isinstance(expected, Goal) and (self.confirmed is None or expected.created_at != self.confirmed.created_at):
             return expected.created_at
         said = report.created_at
-        if said is not None and said > self._last_time and not _same_origin(self._report, report):
+        if said is not None and said > self.last_time and not _same_origin(self._report, report):
             return said
-        return max(now, self._last_time + 1)
+        return max(now, self.last_time + 1)
 
     def _rebase(self, report: Report | None, intent: Intent | None) -> None:
         """A new goal counts from zero, although the agent may go on counting from the one before."""
@@ -270,14 +281,14 @@ class Tracker:
         )
 
     def _outcome(self, intent: Intent, now: int) -> Goal | None:
-        if not isinstance(self._expected, UnsetType):
+        if not isinstance(self._expected, UnsetType) and self._expected_by == intent.generation:
             return self._expected
         if intent.action == "clear":
             return None
         if intent.action == "set":
-            return Goal(intent.objective, "active", max(now, self._last_time + 1))
+            return Goal(intent.objective, "active", max(now, self.last_time + 1))
         status = "paused" if intent.action == "pause" else "active"
-        return None if self.confirmed is None else replace(self.confirmed, status=status)
+        return None if self.shown is None else replace(self.shown, status=status)
 
     def _confirm(
         self, goal: Goal | None, *, is_new: bool, restored: bool = False, ended: Outcome = "cleared"
@@ -295,6 +306,11 @@ class Tracker:
 def _same_origin(left: Report | None, right: Report | None) -> bool:
     """Whether two reports are about one goal of the agent's own, by its own creation time."""
     return left is not None and right is not None and left.created_at == right.created_at
+
+
+def _named(report: Report) -> tuple[object, int | None]:
+    """What names a goal where the agent names it; an edit of it keeps the name."""
+    return report.reference and report.reference[0], report.created_at
 
 
 def _counter(said: int | None, base: int, before: int | None) -> int | None:

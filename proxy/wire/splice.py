@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public in json.decoder, absent from its stub
 from typing import Any, NamedTuple
 
@@ -36,6 +36,19 @@ def put(line: bytes, path: tuple[str, ...], value: Any) -> bytes:
     Raises NotEditable when something on the way is neither absent, null nor an object.
     """
     return _edit(line, lambda text: _put(text, path, json.dumps(value, separators=(",", ":"))))
+
+
+def append(line: bytes, path: tuple[str, ...], value: Any) -> bytes:
+    """Add an element at the end of the array at a path. Raises NotEditable when there is none."""
+    return _edit(line, lambda text: _append(text, path, json.dumps(value, separators=(",", ":"))))
+
+
+def arrange(line: bytes, path: tuple[str, ...], order: Sequence[int], replaced: Mapping[int, str]) -> bytes:
+    """Keep the elements of an array of objects at these places, in this order, each as it was spelled.
+
+    ``replaced`` gives a new value for the key ``text`` of some of them. Raises NotEditable when there is no such array.
+    """
+    return _edit(line, lambda text: _arrange(text, path, order, replaced))
 
 
 def drop(line: bytes, path: tuple[str, ...]) -> bytes:
@@ -120,6 +133,37 @@ def _put(text: str, path: tuple[str, ...], value: str) -> str:
             return text[: member.value] + _wrap(path[depth + 1 :], value) + text[member.end :]
         at = member.value
     raise NotEditable("an empty path")
+
+
+def _locate(text: str, path: tuple[str, ...]) -> int:
+    at = _start(text)
+    for key in path:
+        member = _find(text, at, key)
+        if member is None:
+            raise NotEditable("nothing at the path")
+        at = member.value
+    return at
+
+
+def _append(text: str, path: tuple[str, ...], value: str) -> str:
+    places = _array(text, path)
+    end, comma = (places[-1][1], ",") if places else (_locate(text, path) + 1, "")
+    return text[:end] + comma + value + text[end:]
+
+
+def _arrange(text: str, path: tuple[str, ...], order: Sequence[int], replaced: Mapping[int, str]) -> str:
+    places = _array(text, path)
+    elements = [text[start:end] for start, end in places]
+    for place, value in replaced.items():
+        elements[place] = _put(elements[place], ("text",), json.dumps(value))
+    return text[: places[0][0]] + ",".join(elements[place] for place in order) + text[places[-1][1] :]
+
+
+def _array(text: str, path: tuple[str, ...]) -> list[tuple[int, int]]:
+    at = _locate(text, path)
+    if text[at : at + 1] != "[":
+        raise NotEditable("no array at the path")
+    return list(_elements(text, at))
 
 
 def _wrap(path: tuple[str, ...], value: str) -> str:

@@ -86,7 +86,6 @@ def test_a_load_that_fails_leaves_an_open_session_as_it_was_and_a_new_one_unknow
         agent  << same
         agent  >> error 3 -32603 busy
         client << same
-        client << goal {"status": "paused"}
         client >> request 4 session/load {"sessionId": "other"}
         agent  << same
         agent  >> error 4 -32603 busy

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goalproxy.proxy.goal.command import Command, is_control_word, parse, with_block
+from goalproxy.proxy.goal.command import Command, is_control_word, parse
 
 
 def text(value: object) -> dict[str, object]:
@@ -54,10 +54,6 @@ def test_the_first_text_that_is_not_blank_decides() -> None:
     command = parse([text(" "), image, text("/goal X"), text(""), text("more")])
     assert command == Command("set", "X", 2, (1, 4))
     assert parse([text("hello"), text("/goal X")]) is None
-    assert with_block([text(" "), image, {**text("/goal X"), "k": 1}], Command("set", "X", 2, (1,)), "X") == [
-        {**text("X"), "k": 1},
-        image,
-    ]
 
 
 @given(st.text().filter(lambda words: words.strip() and not is_control_word(words)))
