@@ -29,16 +29,14 @@ from .changes import (
 from .control import Action
 from .differences import between
 from .intent import Intent, same_text
+from .publisher import Publisher
 from .report import Report
-from .snapshot import Goal, to_wire
+from .snapshot import Goal
 from .status import LIVE
 
 
 class Tracker:
-    """One session's goal, for as long as the session lives. Times are Unix milliseconds.
-
-    ``last_time`` is the last time that was published for the session; every later one is greater.
-    """
+    """One session's goal, for as long as the session lives. Times are Unix milliseconds."""
 
     def __init__(self, last_time: int = 0) -> None:
         self.known = False
@@ -47,8 +45,7 @@ class Tracker:
         self._expected_by = 0
         self._intent: Intent | None = None
         self._generation = 0
-        self._published: Goal | UnsetType | None = UNSET
-        self.last_time = last_time
+        self._publisher = Publisher(last_time)
         self._said_at: int | None = None
         self._report: Report | None = None
         self._seen_from_start = False
@@ -56,6 +53,11 @@ class Tracker:
         self._replaced: str | None = None
         self._token_base = 0
         self._time_base = 0
+
+    @property
+    def last_time(self) -> int:
+        """The last time that was published for the session; every later one is greater."""
+        return self._publisher.last_time
 
     @property
     def shown(self) -> Goal | None:
@@ -183,19 +185,14 @@ class Tracker:
     def publication(self, now: int) -> dict[str, Any] | UnsetType | None:
         """The snapshot to publish now, None for "no goal", UNSET if the client has been told already."""
         goal = self.shown
-        if goal == self._published or (goal is None and not self.known):
+        if goal is None and not self.known:
             return UNSET
-        self._published = goal
-        if goal is None:
-            self.last_time = max(now, self.last_time + 1)
-            return None
         said, self._said_at = self._said_at, None
-        self.last_time = max(said or now, self.last_time + 1, goal.created_at)
-        return to_wire(goal, self.last_time)
+        return self._publisher.publication(goal, said or now)
 
     def forget_publication(self) -> None:
         """Whatever the client was told, it has lost: publish again."""
-        self._published = UNSET
+        self._publisher.forget()
 
     # Inside
 
@@ -236,7 +233,7 @@ class Tracker:
         said = report.created_at
         if said is not None and said > self.last_time and not _same_origin(self._report, report):
             return said
-        return max(now, self.last_time + 1)
+        return self._publisher.next_time(now)
 
     def _rebase(self, report: Report | None, intent: Intent | None) -> None:
         """A new goal counts from zero, although the agent may go on counting from the one before."""
@@ -286,7 +283,7 @@ class Tracker:
         if intent.action == "clear":
             return None
         if intent.action == "set":
-            return Goal(intent.objective, "active", max(now, self.last_time + 1))
+            return Goal(intent.objective, "active", self._publisher.next_time(now))
         status = "paused" if intent.action == "pause" else "active"
         return None if self.shown is None else replace(self.shown, status=status)
 

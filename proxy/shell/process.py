@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from goalproxy.proxy.errors import CannotStart
 
@@ -56,10 +57,26 @@ class AgentProcess:
             return
         deadline = time.monotonic() + _TERM_GRACE
         while time.monotonic() < deadline:
-            if not self.signal(0):
+            if not self._lives():
                 return
             time.sleep(_POLL)
         self.signal(signal.SIGKILL)
+
+    def _lives(self) -> bool:
+        """Whether anybody in the group still runs. In a container whose first process does not reap, the dead stay."""
+        if not self.signal(0):
+            return False
+        states = [_state(status) for status in Path("/proc").glob("[0-9]*/stat")]
+        return not states or any(group == self._process.pid and state not in "ZX" for group, state in states)
+
+
+def _state(status: Path) -> tuple[int, str]:
+    """The process group and the state of a process, of no group if it is gone."""
+    try:
+        state, _, group, *_ = status.read_text().rpartition(")")[2].split()
+    except (OSError, ValueError):
+        return 0, "X"
+    return int(group), state
 
 
 def leave(status: int) -> None:
