@@ -5,7 +5,11 @@ Exactly one of Relay, Rewrite and Swallow answers a line that came in; the other
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
+
+from goalproxy.proxy.goal.owned import OwnedGoal
 
 from .facts import Fact
 
@@ -66,10 +70,54 @@ class LeaveLog(Struct, frozen=True):
     session_id: str
 
 
+class StoreGoal(Struct, frozen=True):
+    """Store what became of a session's goal; None: it is gone. It is stored before anything after this is done."""
+
+    session_id: str
+    goal: OwnedGoal | None
+
+
+class LoadGoal(Struct, frozen=True):
+    """Look a session's goal up in the store, and send a GoalLoaded, with ``armed`` as it is here."""
+
+    session_id: str
+    armed: bool
+
+
+class RunCheck(Struct, frozen=True):
+    """Run the operator's check in a directory, and send a CheckDone."""
+
+    session_id: str
+    directory: str
+
+
+class AnswerTool(Struct, frozen=True):
+    """Answer a tool call of the model's."""
+
+    call: int
+    body: dict[str, Any]
+    failed: bool
+
+
 class Record(Struct, frozen=True):
     """Tell the observers a fact."""
 
     fact: Fact
 
 
-Action = Relay | Rewrite | Swallow | ToClient | ToAgent | SetTimer | FollowLog | ReadLog | LeaveLog | Record
+Action = (
+    Relay
+    | Rewrite
+    | Swallow
+    | ToClient
+    | ToAgent
+    | SetTimer
+    | FollowLog
+    | ReadLog
+    | LeaveLog
+    | StoreGoal
+    | LoadGoal
+    | RunCheck
+    | AnswerTool
+    | Record
+)

@@ -16,13 +16,21 @@ from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import Id, IdKey
 
 from .actions import Action, Record, ToAgent, ToClient
+from .driver import Limits
 from .facts import Fact, GoalChanged
 from .ids import Ids
 from .session import PendingControl, Question, Session
 
 
+class ToolServer(Struct, frozen=True):
+    """How an agent reaches the proxy's tools: over HTTP at an address, or over stdio by a command."""
+
+    url: str
+    command: tuple[str, ...]
+
+
 class Policy(Struct, frozen=True):
-    """What the operator chose.
+    """What the operator chose. ``goals`` says who may own a goal, ``check`` is the command that verifies completion.
 
     ``declares_air`` says whether the agent is one that publishes goals to AIR clients only; it has to be known before
     the agent has said who it is.
@@ -30,6 +38,12 @@ class Policy(Struct, frozen=True):
 
     on_cancel: Literal["pause", "turn"] = "pause"
     declares_air: bool = False
+    goals: Literal["auto", "native", "emulated", "off"] = "auto"
+    on_prompt: Literal["interrupt", "queue"] = "interrupt"
+    turns: Literal["detached", "held"] = "detached"
+    check: str | None = None
+    limits: Limits = Limits()
+    tools: ToolServer | None = None
 
 
 class Awaited(Struct, frozen=True):
@@ -45,11 +59,21 @@ class Awaited(Struct, frozen=True):
 class Connection:
     """Everything the engine remembers."""
 
-    def __init__(self, policy: Policy, choose: Callable[[Agent], Mapper], token: str) -> None:
+    def __init__(
+        self, policy: Policy, choose: Callable[[Agent], Mapper], token: str, secret: Callable[[], str]
+    ) -> None:
         self.policy = policy
+        self.secret = secret
         self.choose = choose
         self.ids = Ids(token)
         self.mapper: Mapper | None = None
+        self.agent: Agent | None = None
+        self.takes_http_tools = False
+        """Whether the agent said that it takes MCP servers over HTTP."""
+        self.tokens: dict[str, Session | None] = {}
+        """The secrets of injected tool servers, with their sessions once these are known."""
+        self.rounds = 0
+        """How many rounds run."""
         self.protocol = 1
         self.client_is_air = False
         self.sessions: dict[str, Session] = {}
@@ -66,8 +90,17 @@ class Connection:
 
     @property
     def goals(self) -> Mapper | None:
-        """The mapper, if the agent keeps goals."""
-        return self.mapper if self.mapper is not None and self.mapper.keeps_goals else None
+        """The mapper, if the agent keeps goals, and may."""
+        if self.mapper is None or not self.mapper.keeps_goals or self.policy.goals in ("emulated", "off"):
+            return None
+        return self.mapper
+
+    @property
+    def emulates(self) -> bool:
+        """Whether the proxy owns the goals of this agent."""
+        if self.mapper is None or self.policy.goals in ("native", "off"):
+            return False
+        return self.policy.goals == "emulated" or not self.mapper.keeps_goals
 
     @property
     def strips_air(self) -> bool:
@@ -121,7 +154,7 @@ class Connection:
         """Inject the session's goal towards the client, if the client knows the session and does not know this yet."""
         if not session.visible:
             return
-        goal = session.tracker.publication(self.now)
+        goal = session.book.publication(self.now)
         if goal is UNSET:
             return
         meta: dict[str, Any] = {"goal": goal}

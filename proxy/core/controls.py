@@ -16,6 +16,7 @@ from goalproxy.proxy.goal.control import Control, Refusal
 from goalproxy.proxy.wire import acp, extension, jsonrpc
 from goalproxy.proxy.wire.envelope import Id, load
 
+from . import emulation
 from .actions import FollowLog, ReadLog, Relay, SetTimer, Swallow, ToAgent
 from .connection import Connection
 from .events import FromAgent, FromClient
@@ -36,6 +37,9 @@ _LOG_GRACE = 2000
 def on_control(connection: Connection, event: FromClient) -> None:
     """A control request of the client, under the neutral name or an alias."""
     mapper = connection.goals
+    if connection.emulates:
+        emulation.on_control(connection, event)
+        return
     if mapper is None:
         connection.do(Relay())
         return

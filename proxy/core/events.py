@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from goalproxy.proxy.goal.owned import OwnedGoal
 from goalproxy.proxy.wire.envelope import Envelope
 
 
@@ -47,11 +48,39 @@ class LogRead(Struct, frozen=True):
     now: int
 
 
+class GoalLoaded(Struct, frozen=True):
+    """What the store has for a session that was opened again; ``armed`` says that the goal may go on by itself."""
+
+    session_id: str
+    goal: OwnedGoal | None
+    armed: bool
+    now: int
+
+
+class CheckDone(Struct, frozen=True):
+    """The operator's check has run; ``reason`` is the end of what it printed, or why it did not pass."""
+
+    session_id: str
+    passed: bool
+    reason: str
+    now: int
+
+
+class ToolCalled(Struct, frozen=True):
+    """The model calls a tool of the proxy's. ``token`` names the session, ``call`` the call that waits for an answer."""
+
+    token: str
+    name: str
+    arguments: object
+    call: int
+    now: int
+
+
 class AgentGone(Struct, frozen=True):
     """The agent's output has ended; nothing will come from it any more."""
 
     now: int
 
 
-Event = FromClient | FromAgent | TimerFired | LogRead | AgentGone
+Event = FromClient | FromAgent | TimerFired | LogRead | GoalLoaded | CheckDone | ToolCalled | AgentGone
 """A line that no peek could read, or that is none of the engine's concern, never becomes an event: it is relayed."""

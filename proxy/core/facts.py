@@ -46,6 +46,26 @@ class CommandSeen(Struct, frozen=True):
     answered_by: Literal["agent", "proxy"]
 
 
+class RoundEnded(Struct, frozen=True):
+    """A round of a goal that the proxy owns is over. ``outcome`` is a stop reason, ``error`` or ``other``."""
+
+    outcome: str
+    milliseconds: int
+
+
+class ToolAnswered(Struct, frozen=True):
+    """A tool call of the model's was answered; ``result`` is ``ok`` or the code of the refusal."""
+
+    tool: str
+    result: str
+
+
+class CheckRan(Struct, frozen=True):
+    """The operator's check has run."""
+
+    passed: bool
+
+
 class NotRewritten(Struct, frozen=True):
     """A message that should have been changed has a shape that cannot be; it was relayed as it is."""
 
@@ -56,4 +76,14 @@ class AgentEnded(Struct, frozen=True):
     """Nothing will come from the agent any more."""
 
 
-Fact = AgentIdentified | GoalChanged | ControlAnswered | CommandSeen | NotRewritten | AgentEnded
+Fact = (
+    AgentIdentified
+    | GoalChanged
+    | ControlAnswered
+    | CommandSeen
+    | NotRewritten
+    | RoundEnded
+    | ToolAnswered
+    | CheckRan
+    | AgentEnded
+)

@@ -20,17 +20,22 @@ from goalproxy.proxy.wire import acp
 from goalproxy.proxy.wire.envelope import load
 from goalproxy.proxy.wire.splice import NotEditable, arrange
 
+from . import emulation
 from .actions import Relay, Rewrite, SetTimer, Swallow
 from .commands import takes_command
 from .connection import Awaited, Connection
 from .controls import GRACE, INTENT_TIMER, ask, send, submit
 from .events import FromClient
 from .facts import CommandSeen, NotRewritten
+from .replies import end_of_turn, say
 from .session import Session, Turn
 
 
 def on_prompt(connection: Connection, event: FromClient) -> None:
     """A prompt of the client."""
+    if connection.emulates:
+        emulation.on_prompt(connection, event)
+        return
     mapper, session = connection.goals, _session(connection, event)
     if mapper is None or session is None or event.envelope.key is None:
         connection.do(Relay())
@@ -41,7 +46,7 @@ def on_prompt(connection: Connection, event: FromClient) -> None:
         _relay(connection, event, session, None)
     elif command.word == "status":
         _seen(connection, command, "proxy")
-        _say(connection, event, session, prompt, describe(session.tracker.shown))
+        say(connection, event, session, prompt, describe(session.tracker.shown))
     elif _steps_in(connection, mapper, session, command):
         _seen(connection, command, "proxy")
         _carry_out(connection, event, session, prompt, command)
@@ -74,6 +79,9 @@ def on_steering(connection: Connection, event: FromClient) -> None:
 
 def on_cancel(connection: Connection, event: FromClient) -> None:
     """The client stops the turn; its goal pauses with it, or it would start the next one."""
+    if connection.emulates:
+        emulation.on_cancel(connection, event)
+        return
     connection.do(Relay())
     mapper, session = connection.goals, _session(connection, event)
     if mapper is None or session is None or connection.policy.on_cancel != "pause":
@@ -180,27 +188,7 @@ def _carry_out(
     """The proxy carries out the command as a control; the prompt is answered when that is."""
     try:
         connection.do(Swallow())
-        ask(connection, session, _control(session, command), event.envelope.id, _end_of_turn(connection))
+        ask(connection, session, _control(session, command), event.envelope.id, end_of_turn(connection))
     except Refusal as refusal:
         connection.actions.remove(Swallow())
-        _say(connection, event, session, prompt, str(refusal))
-
-
-def _end_of_turn(connection: Connection) -> dict[str, Any]:
-    return {} if connection.is_v2 else {"stopReason": "end_turn"}
-
-
-def _say(connection: Connection, event: FromClient, session: Session, prompt: list[Any], text: str) -> None:
-    """Answer a prompt with a text, as a turn of its own."""
-    connection.do(Swallow())
-    chunk = {"sessionUpdate": acp.MESSAGE_CHUNK, "content": {"type": "text", "text": text}}
-    if not connection.is_v2:
-        connection.update(session.id, chunk)
-        connection.answer(event.envelope.id, _end_of_turn(connection))
-        return
-    connection.answer(event.envelope.id, {})
-    ident = connection.ids.make(connection.awaiting)
-    connection.update(session.id, {"sessionUpdate": "user_message", "messageId": ident + "-user", "content": prompt})
-    connection.update(session.id, {**chunk, "messageId": ident})
-    if not session.busy:
-        connection.update(session.id, {"sessionUpdate": acp.STATE, "state": "idle", "stopReason": "end_turn"})
+        say(connection, event, session, prompt, str(refusal))

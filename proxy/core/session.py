@@ -8,8 +8,12 @@ from msgspec import Struct, UnsetType
 
 from goalproxy.mappers.base import View
 from goalproxy.proxy.goal.control import Control
+from goalproxy.proxy.goal.owned import OwnedGoal
 from goalproxy.proxy.goal.tracker import Tracker
+from goalproxy.proxy.goal.usage import UsageMeter
 from goalproxy.proxy.wire.envelope import Id, IdKey
+
+from .driver import Driver
 
 
 class Turn(Struct):
@@ -40,6 +44,20 @@ class PendingControl(Struct):
     retried: bool = False
 
 
+class Held(Struct, frozen=True):
+    """A prompt of the client's that waits for the end of a round, as it came."""
+
+    key: IdKey
+    id: Id | UnsetType
+    line: bytes
+
+
+class WaitingRound(Struct, frozen=True):
+    """A round that was sent to the agent and is not over."""
+
+    session_id: str
+
+
 class Question(Struct, frozen=True):
     """A request of the proxy's own for the goal of a session."""
 
@@ -50,16 +68,25 @@ class Session:
     """State of one session; ``id`` is the agent's."""
 
     __slots__ = (
+        "checking",
         "commands_seen",
+        "directory",
+        "driver",
         "gone",
         "has_command",
         "heard",
+        "held",
         "id",
         "lapsing",
         "log_found",
         "memory",
+        "meter",
+        "open_prompts",
         "prompted",
         "running",
+        "stored",
+        "tool_names",
+        "tool_titles",
         "tracker",
         "turns",
         "visible",
@@ -87,10 +114,33 @@ class Session:
         """Generations of commands whose turn is over, and whose fate the agent's log has to tell."""
         self.gone = False
         """Whether the agent said that its goal is gone and not how, so that its log has to be asked."""
+        self.driver: Driver | None = None
+        """The goal, where the proxy owns it."""
+        self.held: list[Held] = []
+        """Prompts of the client's that wait for the end of a round."""
+        self.open_prompts: list[Id | UnsetType] = []
+        """Prompts that set a goal and stay open until it stops, where the operator wants that."""
+        self.checking = False
+        """Whether the operator's check runs."""
+        self.stored: OwnedGoal | None = None
+        """The goal as it was stored last."""
+        self.directory = ""
+        """The session's working directory, where the client named one."""
+        self.tool_names: list[str] = []
+        """How the model may find the tools of the proxy; empty if it has none."""
+        self.tool_titles: frozenset[str] = frozenset()
+        """The names under which the agent may tell of them."""
+        self.meter: UsageMeter | None = None
+        """Reads what the agent says that a prompt used."""
         self.heard = 0
         """When the agent last said anything in the session, in Unix milliseconds, where that is watched."""
         self.watched = False
         """Whether a timer watches for its silence."""
+
+    @property
+    def book(self) -> Tracker | Driver:
+        """The goal, whoever owns it."""
+        return self.tracker if self.driver is None else self.driver
 
     @property
     def view(self) -> View:

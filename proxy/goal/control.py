@@ -25,16 +25,23 @@ class Control(NamedTuple):
     action: Action
     objective: str
     expected: dict[str, Any] | None
+    token_budget: int | None = None
 
 
 def read_control(
-    params: object, *, actions: Sequence[Action], limit: int | None, update_is_set: bool, no_control: str = ""
+    params: object,
+    *,
+    actions: Sequence[Action],
+    limit: int | None,
+    update_is_set: bool,
+    no_control: str = "",
+    budgets: bool = False,
 ) -> Control:
     """Check the params of a control request.
 
     ``actions`` are those that work for this agent, ``limit`` the number of characters that it takes in an objective,
     ``update_is_set`` whether ``update`` is another word for ``set`` (an alias of an old dialect), ``no_control`` a
-    sentence on why actions are missing. Unknown fields are ignored. Raises Refusal.
+    sentence on why actions are missing, ``budgets`` whether a goal can be given a token budget. Unknown fields are ignored. Raises Refusal.
     """
     if not isinstance(params, dict):
         raise Refusal("The params of a goal request must be an object.")
@@ -49,8 +56,8 @@ def read_control(
         can = ", ".join(actions) or "nothing"
         raise Refusal(f"This agent cannot {action} a goal; it can: {can}. {no_control}".rstrip())
     objective = _objective(params.get("objective"), limit) if action == "set" else ""
-    _check_budget(params.get("tokenBudget"))
-    return Control(session_id, action, objective, _expected(params.get("expectedGoal")))
+    budget = _budget(params.get("tokenBudget"), budgets=budgets)
+    return Control(session_id, action, objective, _expected(params.get("expectedGoal")), budget)
 
 
 def check_state(control: Control, goal: Goal | None, *, known: bool) -> None:
@@ -58,7 +65,7 @@ def check_state(control: Control, goal: Goal | None, *, known: bool) -> None:
 
     Raises Refusal.
     """
-    _check_expected(control.expected, goal)
+    check_expected(control.expected, goal)
     if control.action not in ("pause", "resume") or not known:
         return
     if goal is None:
@@ -84,12 +91,14 @@ def _objective(value: Any, limit: int | None) -> str:
     return objective
 
 
-def _check_budget(value: Any) -> None:
+def _budget(value: Any, *, budgets: bool) -> int | None:
     if value is None:
-        return
+        return None
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
         raise Refusal("A tokenBudget must be a positive integer.")
-    raise Refusal("This agent offers no way to give a goal a tokenBudget; leave it out.")
+    if not budgets:
+        raise Refusal("This agent offers no way to give a goal a tokenBudget; leave it out.")
+    return value
 
 
 def _expected(value: Any) -> dict[str, Any] | None:
@@ -100,7 +109,8 @@ def _expected(value: Any) -> dict[str, Any] | None:
     return value
 
 
-def _check_expected(expected: dict[str, Any] | None, goal: Goal | None) -> None:
+def check_expected(expected: dict[str, Any] | None, goal: Goal | None) -> None:
+    """Check that the session's goal is the one that the request was made for. Raises Refusal."""
     if expected is None:
         return
     actual = {} if goal is None else {"objective": goal.objective, "createdAt": goal.created_at}

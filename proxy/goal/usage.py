@@ -1,0 +1,47 @@
+"""How many tokens one prompt used, from whatever an agent says at its end.
+
+Agents mean different things by one field: the prompt's sum, its last model call, or the session's sum so far. What is not
+said is not counted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .report import count
+
+CUMULATIVE = frozenset({"mistral-vibe", "vibe", "@mistralai/mistral-vibe"})
+"""Agents whose ``usage`` counts the session so far."""
+
+
+class UsageMeter:
+    """Reads the usage of the prompts of one session; ``cumulative`` says that the agent reports the session's sum."""
+
+    def __init__(self, *, cumulative: bool) -> None:
+        self._cumulative = cumulative
+        self._before = 0
+
+    def read(self, result: Any) -> int | None:
+        """The tokens of the prompt that a result ends; None if the agent does not say."""
+        total = _total(result)
+        if total is None or not self._cumulative:
+            return total
+        # A sum that has fallen was begun anew: all of it is new.
+        used = total - self._before if total >= self._before else total
+        self._before = total
+        return used
+
+
+def _total(result: Any) -> int | None:
+    usage = result.get("usage") if isinstance(result, dict) else None
+    if isinstance(usage, dict):
+        parts = [count(usage.get(key)) for key in ("inputTokens", "outputTokens")]
+        said = count(usage.get("totalTokens"))
+        return said if said is not None else sum(part for part in parts if part is not None) if any(parts) else None
+    meta = result.get("_meta") if isinstance(result, dict) else None
+    quota = meta.get("quota") if isinstance(meta, dict) else None
+    counted = quota.get("token_count") if isinstance(quota, dict) else None
+    if not isinstance(counted, dict):
+        return None
+    numbers = [count(counted.get(key)) for key in ("input_tokens", "output_tokens")]
+    return sum(number for number in numbers if number is not None) if any(n is not None for n in numbers) else None
