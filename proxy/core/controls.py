@@ -168,7 +168,7 @@ def on_response(connection: Connection, event: FromAgent, pending: PendingContro
     changes = verdict(pending.generation, connection.now)
     connection.record_changes(changes)
     connection.publish(pending.session)
-    if was_pending and pending.is_prompt and not changes:
+    if was_pending and pending.is_prompt and not changes and pending.control.action != "clear":
         _refuse(connection, pending, {"message": "The agent did not take the command."}, late=True)
     else:
         _answer(connection, pending)

@@ -40,6 +40,14 @@ class PendingControl(Struct):
     retried: bool = False
 
 
+class Held(Struct, frozen=True):
+    """A prompt of the client's that waits for the agent to be idle, as it came."""
+
+    key: IdKey
+    id: Id | UnsetType
+    line: bytes
+
+
 class Question(Struct, frozen=True):
     """A request of the proxy's own for the goal of a session."""
 
@@ -54,6 +62,7 @@ class Session:
         "gone",
         "has_command",
         "heard",
+        "held",
         "id",
         "lapsing",
         "log_found",
@@ -87,6 +96,8 @@ class Session:
         """Generations of commands whose turn is over, and whose fate the agent's log has to tell."""
         self.gone = False
         """Whether the agent said that its goal is gone and not how, so that its log has to be asked."""
+        self.held: list[Held] = []
+        """Prompts of the client's that wait for the agent to be idle."""
         self.heard = 0
         """When the agent last said anything in the session, in Unix milliseconds, where that is watched."""
         self.watched = False
