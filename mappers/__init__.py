@@ -5,9 +5,9 @@ Adding an agent's dialect is adding one file and one line here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from .air import Air
+from .air import Air, declared_to
 from .base import Agent, Mapper
 from .claude import Claude
 from .codex import KIND as CODEX
@@ -27,6 +27,11 @@ KINDS: dict[str, str] = {CODEX: "codex-acp"}
 def choose(agent: Agent) -> Mapper:
     """The first mapper that is for an agent; there always is one."""
     return next(mapper(agent) for mapper in MAPPERS if mapper.why(agent) is not None)
+
+
+def wants_air(kind: str, version: Callable[[], str | None]) -> bool:
+    """Whether AIR has to be declared to an agent of a family; ``version`` finds its version out, as far as it can."""
+    return kind == CODEX and declared_to(version())
 
 
 def kind_of(command: Sequence[str]) -> str:

@@ -12,9 +12,17 @@ from typing import Any
 from goalproxy.proxy.goal.control import Action
 
 from .base import Agent, Signal, View, at
-from .codex import CodexMapper, is_codex, reported, turn_marks, version
+from .codex import CodexMapper, is_codex, numbers, reported, turn_marks, version
 
 _FIRST = (2,)
+
+
+def declared_to(text: str | None) -> bool:
+    """Whether AIR has to be declared to a Codex of a version; None, not known, is taken for the newest.
+
+    Adapters of version 1 publish to everybody, and AIR makes some of them leave out what other clients need.
+    """
+    return text is None or numbers(text) >= _FIRST
 
 
 class Air(CodexMapper):

@@ -134,6 +134,11 @@ class Mapper:
         return False
 
     @property
+    def loses_prompts(self) -> bool:
+        """Whether a prompt during work that no prompt asked for is never answered: the work has to end first."""
+        return False
+
+    @property
     def own_words(self) -> frozenset[str]:
         """The words after ``/goal`` that the agent itself understands; ``set`` stands for an objective."""
         return frozenset({"set", "pause", "resume", "clear"})

@@ -19,6 +19,8 @@ KIND = "codex"
 NAME = "@agentclientprotocol/codex-acp"
 ZED_NAMES = frozenset({"codex-acp", "@zed-industries/codex-acp"})
 
+_ANSWERS_EVERY_PROMPT = (1, 13)
+"""Adapters before this take a prompt during a turn of the goal's own into that turn, and never answer it."""
 _EVENTS_FROM_THE_START = (2, 3, 0)
 """Adapters before this drop every goal event until the first prompt of the process."""
 
@@ -29,14 +31,24 @@ def is_codex(agent: Agent) -> bool:
 
 
 def version(agent: Agent) -> tuple[int, ...]:
-    """The version as numbers, for comparison; empty if it has none. What follows the numbers is ignored."""
-    match = re.match(r"\d+(?:\.\d+)*", agent.version)
+    """The version as numbers, for comparison; empty if it has none."""
+    return numbers(agent.version)
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """A version as numbers; what follows them is ignored."""
+    match = re.match(r"\d+(?:\.\d+)*", text)
     return tuple(int(part) for part in match.group().split(".")) if match else ()
 
 
 def within(agent: Agent, first: tuple[int, ...], below: tuple[int, ...]) -> bool:
     """Whether the agent is a Codex adapter with ``first <= version < below``."""
     return is_codex(agent) and first <= version(agent) < below
+
+
+def loses_prompts(agent: Agent) -> bool:
+    """Whether an adapter never answers a prompt that comes during a turn of the goal's own."""
+    return is_codex(agent) and version(agent) < _ANSWERS_EVERY_PROMPT
 
 
 def turn_marks(update: dict[str, Any]) -> Iterable[TurnMarked]:
@@ -70,6 +82,10 @@ class CodexMapper(Mapper):
     @property
     def understands_command(self) -> bool | None:
         return True
+
+    @property
+    def loses_prompts(self) -> bool:
+        return loses_prompts(self.agent)
 
     @property
     def command_stands_alone(self) -> bool:

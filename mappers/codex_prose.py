@@ -12,7 +12,7 @@ from typing import Any
 from goalproxy.proxy.goal.report import read_report
 
 from .base import Agent, GoalReported, Mapper, Signal, View, at
-from .codex import ZED_NAMES, turn_marks, within
+from .codex import ZED_NAMES, loses_prompts, turn_marks, within
 
 _UPDATED = re.compile(
     r"Goal updated \((active|paused|blocked|usage limited|budget limited|complete)\):[ \n](.+)", re.DOTALL
@@ -37,6 +37,10 @@ class CodexProse(Mapper):
     @property
     def understands_command(self) -> bool | None:
         return False
+
+    @property
+    def loses_prompts(self) -> bool:
+        return loses_prompts(self.agent)
 
     @property
     def update_kinds(self) -> frozenset[str]:

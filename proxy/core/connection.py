@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from goalproxy.mappers.base import Agent, GoalReported, Mapper
 from goalproxy.proxy.goal.changes import Change
+from goalproxy.proxy.goal.control import Refusal
 from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import Id, IdKey
 
@@ -19,7 +20,7 @@ from .actions import Action, Record, ToAgent, ToClient
 from .driver import Limits
 from .facts import Fact, GoalChanged
 from .ids import Ids
-from .session import PendingControl, Question, Session
+from .session import PendingControl, Question, Session, WaitingRound
 
 
 class ToolServer(Struct, frozen=True):
@@ -49,11 +50,18 @@ class Policy(Struct, frozen=True):
 class Awaited(Struct, frozen=True):
     """A request of the client's, relayed to the agent, whose response matters.
 
-    ``session_id`` is empty where only the response will name the session.
+    ``session_id`` is empty where only the response will name the session. Of a request that opens a session and was given
+    the proxy's tools, ``token`` is their secret and ``original`` the line as the client sent it; one that was sent again
+    without the tools has the client's id in ``client_id``.
     """
 
     method: str
     session_id: str = ""
+    token: str = ""
+    original: bytes = b""
+    client_id: Id | UnsetType = UNSET
+    directory: str = ""
+    preserve: bool = False
 
 
 class Connection:
@@ -79,7 +87,7 @@ class Connection:
         self.sessions: dict[str, Session] = {}
         self.last_times: dict[str, int] = {}
         """The last time that was published for each session that is over; it may be opened again."""
-        self.awaiting: dict[IdKey, Awaited | PendingControl | Question] = {}
+        self.awaiting: dict[IdKey, Awaited | PendingControl | Question | WaitingRound] = {}
         self.actions: list[Action] = []
         self.now = 0
 
@@ -112,6 +120,13 @@ class Connection:
         if ident not in self.sessions:
             self.sessions[ident] = Session(ident, self.last_times.pop(ident, 0))
         return self.sessions[ident]
+
+    def visible_session(self, ident: str) -> Session:
+        """A session that the client knows. Raises Refusal."""
+        session = self.sessions.get(ident)
+        if session is None or not session.visible:
+            raise Refusal(f"Unknown session: {ident}")
+        return session
 
     def do(self, *actions: Action) -> None:
         """Want something done, after everything wanted before."""

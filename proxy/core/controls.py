@@ -54,18 +54,11 @@ def on_control(connection: Connection, event: FromClient) -> None:
             update_is_set=is_alias,
             no_control=mapper.no_control,
         )
-        ask(connection, _known_session(connection, control.session_id), control, event.envelope.id)
+        ask(connection, connection.visible_session(control.session_id), control, event.envelope.id)
     except Refusal as refusal:
         word = at(params, "action")
         connection.record(ControlAnswered(word if word in controls.ACTIONS else "unknown", "invalid"))
         connection.answer_error(event.envelope.id, acp.INVALID_PARAMS, str(refusal))
-
-
-def _known_session(connection: Connection, ident: str) -> Session:
-    session = connection.sessions.get(ident)
-    if session is None or not session.visible:
-        raise Refusal(f"Unknown session: {ident}")
-    return session
 
 
 def ask(
@@ -172,7 +165,7 @@ def on_response(connection: Connection, event: FromAgent, pending: PendingContro
     changes = verdict(pending.generation, connection.now)
     connection.record_changes(changes)
     connection.publish(pending.session)
-    if was_pending and pending.is_prompt and not changes:
+    if was_pending and pending.is_prompt and not changes and pending.control.action != "clear":
         _refuse(connection, pending, {"message": "The agent did not take the command."}, late=True)
     else:
         _answer(connection, pending)

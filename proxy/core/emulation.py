@@ -1,7 +1,7 @@
 """Goals for an agent that has none: the client's commands and prompts, and the rounds in between.
 
-One prompt is in flight per session, ever. The user comes first: a prompt of the client's that arrives during a round ends
-the round, or waits for its end, and the next round waits for the user's turn.
+One prompt is in flight per session, ever. The user comes first: a prompt of the client's that arrives during a round
+ends the round, or waits for its end, and the next round waits for the user's turn.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from .driver import Driver
 from .events import FromClient, GoalLoaded
 from .facts import CommandSeen, ControlAnswered
 from .replies import say
+from .holding import answer_held
 from .rounds import commit, driver_of, interrupt, start_round
 from .session import Held, Session, Turn
 
@@ -95,9 +96,7 @@ def on_control(connection: Connection, event: FromClient) -> None:
     try:
         is_alias = event.envelope.method == extension.SESSION_ALIAS
         control = controls.read_control(params, actions=ACTIONS, limit=None, update_is_set=is_alias, budgets=True)
-        session = connection.sessions.get(control.session_id)
-        if session is None or not session.visible:
-            raise Refusal(f"Unknown session: {control.session_id}")
+        session = connection.visible_session(control.session_id)
         controls.check_expected(control.expected, driver_of(connection, session).shown)
         apply(connection, session, control)
     except (Refusal, Refused) as refusal:
@@ -150,10 +149,8 @@ def on_cancel(connection: Connection, event: FromClient) -> None:
     session = connection.sessions.get(event.envelope.session_id)
     if session is None or session.driver is None:
         return
-    driver, held = session.driver, session.held
-    session.held = []
-    for prompt in held:
-        connection.answer(prompt.id, {"stopReason": "cancelled"})
+    driver = session.driver
+    answer_held(connection, session)
     if driver.round is not None:
         driver.round.interrupted = driver.round.cancelled = True
     if driver.goal is None or driver.goal.status != "active":

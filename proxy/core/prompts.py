@@ -27,6 +27,7 @@ from .connection import Awaited, Connection
 from .controls import GRACE, INTENT_TIMER, ask, send, submit
 from .events import FromClient
 from .facts import CommandSeen, NotRewritten
+from .holding import answer_held, hold
 from .replies import end_of_turn, say
 from .session import Session, Turn
 
@@ -43,7 +44,10 @@ def on_prompt(connection: Connection, event: FromClient) -> None:
     prompt = at(load(event.line), "params", "prompt")
     command = _parse(mapper, prompt)
     if command is None or not _concerns(connection, mapper, session, command):
-        _relay(connection, event, session, None)
+        if mapper.loses_prompts and (session.held or (session.running and not session.turns)):
+            hold(connection, event, session)
+        else:
+            _relay(connection, event, session, None)
     elif command.word == "status":
         _seen(connection, command, "proxy")
         say(connection, event, session, prompt, describe(session.tracker.shown))
@@ -84,7 +88,10 @@ def on_cancel(connection: Connection, event: FromClient) -> None:
         return
     connection.do(Relay())
     mapper, session = connection.goals, _session(connection, event)
-    if mapper is None or session is None or connection.policy.on_cancel != "pause":
+    if mapper is None or session is None:
+        return
+    answer_held(connection, session)
+    if connection.policy.on_cancel != "pause":
         return
     goal = session.tracker.shown
     if goal is not None and goal.status == "active" and "pause" in mapper.actions:

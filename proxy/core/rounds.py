@@ -8,21 +8,31 @@ from typing import Any
 from goalproxy.mappers.base import at, has
 from goalproxy.proxy.goal.changes import Change
 from goalproxy.proxy.goal.rounds import Ended, Verdict, continuation
+from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter
 from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import load
 
 from .actions import Relay, RunCheck, SetTimer, StoreGoal, Swallow, ToAgent
-from .connection import Awaited, Connection
+from .connection import Connection
 from .driver import Driver
 from .events import CheckDone, FromAgent
 from .facts import GoalChanged, RoundEnded
+from .holding import release
 from .replies import end_of_turn
-from .session import Session, Turn, WaitingRound
+from .session import Session, WaitingRound
 
 ROUND_TIMER = "round:"
 ROUND_KINDS = frozenset({acp.MESSAGE_CHUNK, "tool_call", "tool_call_update"})
 """Updates that are looked at while a round runs."""
 _STOPS = frozenset({"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error"})
+
+
+def meter_of(connection: Connection, session: Session) -> UsageMeter:
+    """What reads the usage of a session's prompts."""
+    if session.meter is None:
+        name = connection.agent.name if connection.agent is not None else ""
+        session.meter = UsageMeter(cumulative=name in CUMULATIVE)
+    return session.meter
 
 
 def driver_of(connection: Connection, session: Session) -> Driver:
@@ -136,7 +146,7 @@ def _end(connection: Connection, session: Session, stop: str, error: str, result
     commit(connection, session, changes)
     if verdict is not None:
         _follow(connection, session, verdict)
-    _release(connection, session)
+    release(connection, session)
     start_round(connection, session)
 
 
@@ -185,15 +195,6 @@ def interrupt(connection: Connection, session: Session) -> None:
         return
     driver.round.interrupted = driver.round.cancelled = True
     connection.do(ToAgent(jsonrpc.notification(acp.CANCEL, {"sessionId": session.id})))
-
-
-def _release(connection: Connection, session: Session) -> None:
-    """Send the prompts of the client's that waited for the round."""
-    held, session.held = session.held, []
-    for prompt in held:
-        connection.awaiting[prompt.key] = Awaited(acp.PROMPT, session.id)
-        session.turns[prompt.key] = Turn()
-        connection.do(ToAgent(prompt.line))
 
 
 def commit(connection: Connection, session: Session, changes: Iterable[Change]) -> None:

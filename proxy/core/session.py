@@ -45,7 +45,7 @@ class PendingControl(Struct):
 
 
 class Held(Struct, frozen=True):
-    """A prompt of the client's that waits for the end of a round, as it came."""
+    """A prompt of the client's that waits for the agent to be idle, as it came."""
 
     key: IdKey
     id: Id | UnsetType
@@ -116,8 +116,6 @@ class Session:
         """Whether the agent said that its goal is gone and not how, so that its log has to be asked."""
         self.driver: Driver | None = None
         """The goal, where the proxy owns it."""
-        self.held: list[Held] = []
-        """Prompts of the client's that wait for the end of a round."""
         self.open_prompts: list[Id | UnsetType] = []
         """Prompts that set a goal and stay open until it stops, where the operator wants that."""
         self.checking = False
@@ -132,6 +130,8 @@ class Session:
         """The names under which the agent may tell of them."""
         self.meter: UsageMeter | None = None
         """Reads what the agent says that a prompt used."""
+        self.held: list[Held] = []
+        """Prompts of the client's that wait for the agent to be idle."""
         self.heard = 0
         """When the agent last said anything in the session, in Unix milliseconds, where that is watched."""
         self.watched = False

@@ -7,6 +7,7 @@ from goalproxy.proxy.wire.envelope import IdKey
 from .air import forward
 from .connection import Awaited, Connection
 from .events import FromAgent
+from .holding import release
 from .logs import turn_ended
 from .session import Session
 
@@ -15,6 +16,8 @@ def on_mark(connection: Connection, session: Session, *, running: bool) -> None:
     """The agent says whether it works. Work that no ordinary prompt asked for is a round of the goal."""
     began = running and not session.running
     session.running = running
+    if not running:
+        release(connection, session)
     if began and not session.ordinary_prompt:
         connection.record_changes(session.tracker.round_started())
 

@@ -16,8 +16,8 @@ class Intent(Struct, frozen=True):
     action: Action
     objective: str
     before: Goal | None
-    overtaken: frozenset[str] = frozenset()
-    """Objectives of goals that were being set when this command was sent, so that they no longer count."""
+    excluded: frozenset[str] = frozenset()
+    """Objectives of the goal there was, and of those that were being set, when this command was sent."""
 
     def admits(self, report: Report | None) -> bool:
         """Whether a report can be about the state after this command."""
@@ -33,10 +33,7 @@ class Intent(Struct, frozen=True):
 
     def _admits_objective(self, objective: str) -> bool:
         """Whether a goal can be the one that is being set: agents may change its words a little."""
-        if same_text(objective, self.objective):
-            return True
-        old = self.before is not None and same_text(objective, self.before.objective)
-        return not old and objective.strip() not in self.overtaken
+        return same_text(objective, self.objective) or objective.strip() not in self.excluded
 
 
 def same_text(left: str, right: str) -> bool:

@@ -118,10 +118,12 @@ class Tracker:
         """A command goes to the agent; returns its generation. An older one no longer counts."""
         self._generation += 1
         old = self._intent
-        overtaken = old.overtaken if old is not None else frozenset()
+        excluded = old.excluded if old is not None else frozenset()
         if old is not None and old.action == "set":
-            overtaken |= {old.objective.strip()}
-        self._intent = Intent(self._generation, action, objective, self.confirmed, overtaken)
+            excluded |= {old.objective.strip()}
+        if self.confirmed is not None:
+            excluded |= {self.confirmed.objective.strip()}
+        self._intent = Intent(self._generation, action, objective, self.shown, excluded)
         return self._generation
 
     @property
@@ -166,7 +168,8 @@ class Tracker:
         intent = self._intent
         if intent is None or intent.generation != generation:
             return []
-        again = intent.action == "set" and intent.before and same_text(intent.objective, intent.before.objective)
+        goal = self.confirmed
+        again = intent.action == "set" and goal is not None and same_text(intent.objective, goal.objective)
         if again or intent.action == "clear":
             return self.accepted(generation, now)
         self.refused(generation)

@@ -13,11 +13,12 @@ import sys
 import threading
 from collections.abc import Sequence
 
-from goalproxy.mappers import choose, kind_of
+from goalproxy.mappers import KINDS, choose, kind_of, wants_air
 from goalproxy.proxy.core.connection import Policy
 from goalproxy.proxy.core.engine import Engine
 from goalproxy.proxy.settings import Settings
 
+from .agent_version import version_of
 from .log import Log
 from .outlet import Outlet
 from .process import AgentProcess, leave
@@ -39,6 +40,7 @@ def run(command: Sequence[str], settings: Settings) -> None:
 
         listener = admin.bind(settings.admin)
     process = AgentProcess(command)
+    _forward_signals(process)
     log = Log(settings)
     relay = Relay(
         _engine(command, settings), Outlet(_STDOUT), Outlet(process.stdin), log.message if log.traces else None
@@ -55,7 +57,7 @@ def run(command: Sequence[str], settings: Settings) -> None:
 def policy(command: Sequence[str], settings: Settings) -> Policy:
     """What the settings mean for an agent's command line."""
     kind = kind_of(command) if settings.agent_kind == "auto" else settings.agent_kind
-    return Policy(settings.on_cancel, declares_air=kind == "codex")
+    return Policy(settings.on_cancel, declares_air=wants_air(kind, lambda: version_of(command, KINDS[kind])))
 
 
 def _engine(command: Sequence[str], settings: Settings) -> Engine:
@@ -64,9 +66,6 @@ def _engine(command: Sequence[str], settings: Settings) -> Engine:
 
 def _supervise(process: AgentProcess, relay: Relay) -> int:
     """Relay until the agent ends; its exit status, negative for a signal."""
-    for number in _FORWARDED:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda received, _: process.signal(received) and None)
     ended = threading.Event()
     threading.Thread(target=_read_client, args=(process, relay, ended), name="client", daemon=True).start()
     reader = threading.Thread(target=relay.pump_agent, args=(process.stdout,), name="agent", daemon=True)
@@ -76,6 +75,22 @@ def _supervise(process: AgentProcess, relay: Relay) -> int:
     process.end_group()
     reader.join(_LAST_WORDS)
     return status
+
+
+def _forward_signals(process: AgentProcess) -> None:
+    """Send every signal that comes on to the agent's group; one that is ignored stays so.
+
+    The signals are blocked in every thread, and one thread takes them as they come: a handler would run in the main
+    thread alone, which can be on its way into a wait that nothing interrupts.
+    """
+    forwarded = {number for number in _FORWARDED if signal.getsignal(number) is not signal.SIG_IGN}
+    signal.pthread_sigmask(signal.SIG_BLOCK, forwarded)
+
+    def forward() -> None:
+        while True:
+            process.signal(signal.sigwait(forwarded))
+
+    threading.Thread(target=forward, name="signals", daemon=True).start()
 
 
 def _read_client(process: AgentProcess, relay: Relay, ended: threading.Event) -> None:

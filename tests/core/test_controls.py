@@ -416,3 +416,47 @@ def test_a_round_is_shown_when_it_begins() -> None:
         client << same
         client << goal {{"iterations": 2}}
     """)
+
+
+def test_a_late_confirmation_of_a_set_does_not_answer_the_pause_after_it() -> None:
+    codex("2.6.0").run(f"""
+        client >> control 3 set Ship it
+        agent  << request $1 _session/goal {{"action": "set", "objective": "Ship it"}}
+        timers
+        client << goal {{"status": "active"}}
+        client << result 3 {{}}
+        client >> control 4 pause
+        agent  << request $2 _session/goal {{"action": "pause"}}
+        agent  >> {ACTIVE}
+        agent  >> {PAUSED}
+        client << goal {{"status": "paused"}}
+        client << result 4 {{}}
+    """)
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_set_that_is_overtaken_leaves_nothing_behind(*, answered: bool) -> None:
+    confirmation = "agent >> result $1 {}" if answered else "# nothing"
+    codex("2.6.0").run(f"""
+        client >> control 3 set A
+        agent  << request $1 _session/goal {{"action": "set", "objective": "A"}}
+        timers
+        client << goal {{"objective": "A"}}
+        client << result 3 {{}}
+        client >> control 4 set B
+        agent  << request $2 _session/goal {{"action": "set", "objective": "B"}}
+        {confirmation}
+        agent  >> {snapshot("air", objective="A", status="active")}
+        timers
+        client << goal {{"objective": "B"}}
+        client << result 4 {{}}
+    """)
+
+
+def test_clearing_twice_by_prompts_is_no_refusal() -> None:
+    codex("1.1.0").run("""
+        client >> control 3 clear
+        agent  << request $1 session/prompt {"prompt": [{"type": "text", "text": "/goal clear"}]}
+        agent  >> result $1 {"stopReason": "end_turn"}
+        client << result 3 {}
+    """)

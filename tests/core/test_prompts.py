@@ -373,3 +373,48 @@ def test_in_version_2_a_command_is_over_when_the_session_is_idle() -> None:
         client << same
         client << goal null
     """)
+
+
+def working_by_itself(version: str) -> Play:
+    """A Codex that works for a goal outside any prompt."""
+    play = codex(version)
+    play.feed("client", "prompt 3 /goal Ship it")
+    play.feed("agent", snapshot("codex", objective="Ship it", status="active"))
+    play.feed("agent", mark("active"))
+    play.feed("agent", 'result 3 {"stopReason": "end_turn"}')
+    play.drop_timers()
+    return play
+
+
+def test_a_prompt_that_the_agent_would_lose_waits_for_the_end_of_its_work() -> None:
+    working_by_itself("1.1.7").run(f"""
+        client >> prompt 4 also do this
+        agent  << notify session/cancel {{}}
+        client >> prompt 5 and that
+        agent  >> {mark("idle")}
+        client << same
+        agent  << prompt 4 also do this
+        agent  << prompt 5 and that
+        agent  >> result 4 {{"stopReason": "end_turn"}}
+        client << same
+    """)
+
+
+def test_a_prompt_that_waits_can_be_cancelled() -> None:
+    working_by_itself("1.1.7").run("""
+        client >> prompt 4 also do this
+        agent  << notify session/cancel {}
+        client >> notify session/cancel {}
+        agent  << same
+        client << result 4 {"stopReason": "cancelled"}
+        agent  << request $1 _codex/session/goal_control {"action": "pause"}
+    """)
+
+
+def test_an_agent_that_answers_every_prompt_gets_it_at_once() -> None:
+    play = codex("1.13.1")
+    play.feed("agent", mark("active"))
+    play.run("""
+        client >> prompt 4 also do this
+        agent  << same
+    """)

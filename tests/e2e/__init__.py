@@ -7,6 +7,8 @@
     client       an ACP client on stdio that starts the agent, through goalproxy or bare
     invariants   what must hold in every run, whatever the test is about
     scene        one agent, one model and one client, ready to be played by a test
+    checks       what tests assert again and again about replies
+    view         what a client sees, to compare a run through the proxy with one without it
     matrix       behaviour against build: which tests run for which build, and the table in the README
 
 No test sleeps. A test waits for an entry in the traffic, and a turn of the model lasts until the test releases it,

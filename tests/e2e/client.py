@@ -21,6 +21,10 @@ GRACE: Final = 15.0
 """Seconds the command gets to exit after its input has ended, and again after SIGTERM."""
 
 
+class LeftoverError(Exception):
+    """A process has outlived the command that started it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The answer to a request. `index` is its place in the traffic; one of result and error is None."""
@@ -76,8 +80,10 @@ class Client:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self._readers = [
-            threading.Thread(target=self._read, args=(self._process.stdout,), name="agent stdout"),
-            threading.Thread(target=self._read_stderr, args=(self._process.stderr,), name="agent stderr"),
+            threading.Thread(target=self._read, args=(self._process.stdout,), name="standard output", daemon=True),
+            threading.Thread(
+                target=self._read_stderr, args=(self._process.stderr,), name="standard error", daemon=True
+            ),
         ]
         for reader in self._readers:
             reader.start()
@@ -162,13 +168,16 @@ class Client:
             self.traffic.note("nothing was left to kill")
         self._process.wait()
         for reader in self._readers:
-            reader.join()
+            reader.join(GRACE)
+            if reader.is_alive():
+                raise LeftoverError(f"something that {self._command[0]} started still holds its {reader.name}")
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert stream is not None
             _close(stream)
 
     def start_again(self) -> None:
-        """Start the same command after it has ended."""
+        """Start the same command, after what is left of the first one has been stopped."""
+        self.terminate()
         self.clean_up()
         self._start()
 

@@ -1,14 +1,17 @@
 """Fixtures and hooks of the tests with real agents."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import pytest
 
 from . import matrix
 from .agents import Agent, NotInstalledError
 from .scene import Scene
+
+Closing: TypeAlias = Callable[[Scene], None]
 
 MATRIX: Final = pytest.StashKey[matrix.Matrix]()
 
@@ -52,7 +55,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     session.config.stash[MATRIX].finish(session)
 
 
-def play(agent: Agent, folder: Path, protocol: int) -> Iterator[Scene]:
+@pytest.fixture(scope="session")
+def closing() -> Iterator[Closing]:
+    """Stop scenes while the next tests run: an agent takes its time to exit, and nobody has to wait for it."""
+    with ThreadPoolExecutor(thread_name_prefix="closing") as pool:
+        ends: list[Future[None]] = []
+        yield lambda scene: ends.append(pool.submit(scene.close))
+        for end in ends:
+            end.result()
+
+
+def play(agent: Agent, folder: Path, protocol: int, closing: Closing) -> Iterator[Scene]:
     """Yield a scene with this agent behind the proxy; the whole run is judged afterwards."""
     try:
         agent.command()
@@ -62,17 +75,18 @@ def play(agent: Agent, folder: Path, protocol: int) -> Iterator[Scene]:
     try:
         yield scene
     finally:
-        faults = scene.close()
+        faults = scene.complaints()
+        closing(scene)
     assert not faults, "\n".join(faults)
 
 
 @pytest.fixture
-def scene(agent: Agent, tmp_path: Path) -> Iterator[Scene]:
+def scene(agent: Agent, tmp_path: Path, closing: Closing) -> Iterator[Scene]:
     """A scene on protocol 1 of ACP."""
-    yield from play(agent, tmp_path, 1)
+    yield from play(agent, tmp_path, 1, closing)
 
 
 @pytest.fixture
-def scene_v2(agent: Agent, tmp_path: Path) -> Iterator[Scene]:
+def scene_v2(agent: Agent, tmp_path: Path, closing: Closing) -> Iterator[Scene]:
     """A scene on protocol 2 of ACP."""
-    yield from play(agent, tmp_path, 2)
+    yield from play(agent, tmp_path, 2, closing)

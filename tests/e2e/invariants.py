@@ -4,7 +4,7 @@ Each rule is a function from the traffic to complaints; a run is fine when there
 wire contract: order, shape and time of snapshots, no answers nobody asked for, nothing of AIR for a plain client.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
@@ -12,7 +12,8 @@ from .agents import Agent
 from .traffic import Entry, Json, Source
 
 STATUSES: Final = frozenset({"active", "paused", "blocked", "limited", "complete"})
-COUNTERS: Final = ("iterations", "tokensUsed", "timeUsedSeconds")
+EARLIEST: Final = 1_000_000_000_000
+"""Times below are seconds, not milliseconds."""
 OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 
 Rule: TypeAlias = Callable[[Sequence[Entry], Agent], Iterator[str]]
@@ -98,23 +99,46 @@ def _shape(run: Sequence[Entry], _: Agent) -> Iterator[str]:
             yield from (f"{fault}: {entry}" for fault in _faults(snapshot[1]))
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) is int and value >= EARLIEST
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_line(value: Any) -> bool:
+    return isinstance(value, str) and "\n" not in value
+
+
+REQUIRED: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
+    "controlMethod": (lambda value: value == "_session/goal", "is not _session/goal"),
+    "objective": (_is_text, "is not a text"),
+    "status": (STATUSES.__contains__, "is not one of the five"),
+    "createdAt": (_is_time, "is not an integer of milliseconds"),
+    "updatedAt": (_is_time, "is not an integer of milliseconds"),
+}
+OPTIONAL: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
+    "iterations": (_is_count, "is not a count"),
+    "tokensUsed": (_is_count, "is not a count"),
+    "timeUsedSeconds": (_is_count, "is not a count"),
+    "tokenBudget": (lambda value: value is None or _is_count(value), "is neither null nor a count"),
+    "lastReason": (_is_line, "is not one line"),
+}
+
+
 def _faults(goal: Json) -> Iterator[str]:
-    """Yield what is wrong with one goal."""
-    if goal.get("controlMethod") != "_session/goal":
-        yield "controlMethod is not _session/goal"
-    if goal.get("status") not in STATUSES:
-        yield "unknown status"
-    if not isinstance(goal.get("objective"), str) or not goal["objective"]:
-        yield "no objective"
-    for name in ("createdAt", "updatedAt"):
-        if type(goal.get(name)) is not int or goal[name] < 1_000_000_000_000:
-            yield f"{name} is not an integer of milliseconds"
-    for name in COUNTERS:
-        if name in goal and (type(goal[name]) is not int or goal[name] < 0):
-            yield f"{name} is not a count"
-    reason = goal.get("lastReason", "")
-    if not isinstance(reason, str) or "\n" in reason:
-        yield "lastReason is not one line"
+    """Yield what is wrong with the fields of one goal."""
+    for name, (fits, complaint) in REQUIRED.items():
+        if not fits(goal.get(name)):
+            yield f"{name} {complaint}"
+    for name, (fits, complaint) in OPTIONAL.items():
+        if name in goal and not fits(goal[name]):
+            yield f"{name} {complaint}"
 
 
 def _time_rises(run: Sequence[Entry], _: Agent) -> Iterator[str]:

@@ -83,7 +83,7 @@ class Matrix:
             return "**fails**"
         if row not in agent.lacks:
             return "works"
-        note = f"{_title(agent)} {agent.lacks[row]}."
+        note = f"This build {agent.lacks[row]}."
         if note not in notes:
             notes.append(note)
         return f"- ({notes.index(note) + 1})"

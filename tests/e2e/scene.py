@@ -1,7 +1,7 @@
 """One agent, one fake model and one client, in folders of their own, ready to be played by a test.
 
 A scene follows the snapshots of one session: `expect` waits for the next one with a certain status, `history` says
-which states the client has seen. At the end it stops everything and checks the invariants.
+which states the client has seen. `complaints` checks the invariants of the whole run.
 """
 
 import os
@@ -15,10 +15,7 @@ from .agents import Agent
 from .client import Call, Client, Reply
 from .fake_openai import FakeModel, Turn, say, use
 from .invariants import complaints, snapshot_of
-from .traffic import Entry, Json, Source, Traffic
-
-BARE: Final = "GOALPROXY_E2E_BARE"
-"""Set to try the harness against the agents alone; most tests fail then, since there is no proxy."""
+from .traffic import Entry, Json, Source, StuckError, Traffic
 
 CODEX_CONFIG: Final = """\
 model = "{model}"
@@ -78,7 +75,7 @@ class Scene:
         self.cwd = folder / "project"
         self._home = folder / "codex"
         self._folder = folder
-        self._proxy = proxy and BARE not in os.environ
+        self._proxy = proxy
         self._client: Client | None = None
         self._seen = -1
         self._faults: list[str] = []
@@ -249,13 +246,17 @@ class Scene:
         assert reply.error is None, f"{reply.error}\n{self.traffic.tail()}"
         return reply.result or {}
 
-    def close(self) -> list[str]:
-        """Stop everything; return what was wrong with the run as a whole."""
-        if self._client is not None:
-            if not self._client.terminate():
-                self._faults.append("it did not exit on SIGTERM")
-            self._client.clean_up()
-        self.model.close()
-        if not self._proxy:
-            return []
-        return self._faults + complaints(self.traffic.entries, self.agent)
+    def complaints(self) -> list[str]:
+        """Return what was wrong with the run as a whole so far."""
+        return self._faults + (complaints(self.traffic.entries, self.agent) if self._proxy else [])
+
+    def close(self) -> None:
+        """Stop everything; this takes a moment. Raises StuckError if the command does not end."""
+        try:
+            if self._client is not None:
+                ended = self._client.terminate()
+                self._client.clean_up()
+                if not ended:
+                    raise StuckError(f"{self.agent.key} did not exit on SIGTERM\n{self.traffic.tail()}")
+        finally:
+            self.model.close()

@@ -116,10 +116,10 @@ def unknown_after(scene: Scene, agent: Agent, method: str) -> None:
     scene.expect("active")
     scene.model.asked(turn)
     scene.reopen(method)
-    scene.model.asked(turn + 1)
     refused(scene.control("no such action"))
     assert scene.history() == [None, "active"]
     if agent.controllable:
+        scene.model.asked(turn + 1)
         done(scene.control("pause"))
         assert scene.expect("paused").goal["objective"] == OBJECTIVE
 
