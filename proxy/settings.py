@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+from annotated_types import Ge, Gt
 
 from .errors import UsageError
 
@@ -25,6 +27,24 @@ class Settings(NamedTuple):
     """Whether ``session/cancel`` pauses the goal, too, or stops the turn only."""
     admin: str | None = None
     """Where ``/metrics`` is served, as HOST:PORT; None for nowhere."""
+    goals: Literal["auto", "native", "emulated", "off"] = "auto"
+    """Who may keep goals: the agent if it can and else the proxy, the agent alone, the proxy alone, or nobody."""
+    on_prompt: Literal["interrupt", "queue"] = "interrupt"
+    """What a prompt of the client's does to a round of the proxy's that runs."""
+    turns: Literal["detached", "held"] = "detached"
+    """Whether the prompt that sets a goal is answered at once, or stays open until the goal stops."""
+    max_rounds: Annotated[int, Gt(0)] = 256
+    token_budget: Annotated[int, Gt(0)] | None = None
+    time_budget: Annotated[int, Gt(0)] | None = None
+    """Seconds that a goal may be active."""
+    min_interval: Annotated[float, Ge(0)] = 1.0
+    """Seconds from the start of one round to the start of the next, at least."""
+    blocked_after: Annotated[int, Gt(0)] = 3
+    check: str | None = None
+    """A command that has to succeed before a goal counts as complete."""
+    check_timeout: Annotated[float, Gt(0)] = 600.0
+    store: str | None = None
+    """Where the proxy's own goals are kept; None for the usual place."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     log_format: Literal["text", "json"] = "text"
     log_content: bool = False

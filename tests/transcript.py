@@ -39,8 +39,8 @@ _TOKEN = "t"
 class Play:
     """An engine, and the transcript that is played on it."""
 
-    def __init__(self, *, on_cancel: str = "pause", declares_air: bool = False) -> None:
-        self.engine = Engine(Policy("turn" if on_cancel == "turn" else "pause", declares_air), choose, _TOKEN)
+    def __init__(self, *, on_cancel: str = "pause", declares_air: bool = False, policy: Policy | None = None) -> None:
+        self.engine = Engine(policy or Policy("turn" if on_cancel == "turn" else "pause", declares_air, "native"), choose, _TOKEN, lambda: "secret")
         self.facts: list[Fact] = []
         self.now = START
         self.snapshots: list[dict[str, Any] | None] = []

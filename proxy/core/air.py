@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from goalproxy.proxy.wire.splice import NotEditable, drop_meta
 
-from .actions import Relay, Rewrite
 from .connection import Connection
 from .facts import NotRewritten
 from .handshake import OPAQUE
@@ -15,8 +14,7 @@ MARK = b"jetbrains"
 
 def forward(connection: Connection, line: bytes) -> None:
     """Forward a line of the agent, stripped where it has to be."""
-    stripped = strip(connection, line)
-    connection.do(Relay() if stripped == line else Rewrite(stripped))
+    connection.forward(strip(connection, line))
 
 
 def strip(connection: Connection, line: bytes) -> bytes:

@@ -9,7 +9,6 @@ from goalproxy.proxy.wire import acp, extension
 from goalproxy.proxy.wire.envelope import load
 from goalproxy.proxy.wire.splice import NotEditable, append
 
-from .actions import Relay, Rewrite
 from .air import strip
 from .connection import Connection
 from .events import FromAgent
@@ -28,6 +27,8 @@ def takes_command(connection: Connection, session: Session) -> bool:
 def offers_command(connection: Connection, session: Session) -> bool:
     """Whether ``/goal`` works in a session, by the agent or by the proxy."""
     mapper = connection.goals
+    if connection.emulates:
+        return True
     if mapper is None or mapper.understands_command is False:
         return False
     return takes_command(connection, session) or bool(mapper.actions)
@@ -38,13 +39,13 @@ def on_commands(connection: Connection, event: FromAgent, session: Session | Non
     message = load(event.line)
     commands = at(message, "params", "update", "availableCommands")
     path = ("params", "update", "availableCommands")
-    connection.do(_completed(connection, event.line, session, commands, path))
+    connection.forward(_completed(connection, event.line, session, commands, path))
 
 
 def complete_result(connection: Connection, event: FromAgent, session: Session, message: dict[str, Any]) -> None:
     """Version 2 sends the list in the response that opens a session."""
     commands = at(message, "result", "availableCommands")
-    connection.do(_completed(connection, event.line, session, commands, ("result", "availableCommands")))
+    connection.forward(_completed(connection, event.line, session, commands, ("result", "availableCommands")))
 
 
 def send_own(connection: Connection, session: Session) -> None:
@@ -58,7 +59,7 @@ def send_own(connection: Connection, session: Session) -> None:
 
 def _completed(
     connection: Connection, line: bytes, session: Session | None, commands: Any, path: tuple[str, ...]
-) -> Relay | Rewrite:
+) -> bytes:
     changed = strip(connection, line)
     if session is not None and isinstance(commands, list):
         session.commands_seen = True
@@ -68,4 +69,4 @@ def _completed(
                 changed = append(changed, path, extension.command_entry(connection.protocol))
             except NotEditable:
                 connection.record(NotRewritten(acp.COMMANDS))
-    return Relay() if changed == line else Rewrite(changed)
+    return changed

@@ -16,7 +16,7 @@ from goalproxy.proxy.goal.control import Refusal
 from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import Id, IdKey
 
-from .actions import Action, Record, ToAgent, ToClient
+from .actions import Action, Record, Relay, Rewrite, ToAgent, ToClient
 from .driver import Limits
 from .facts import Fact, GoalChanged
 from .ids import Ids
@@ -31,7 +31,10 @@ class ToolServer(Struct, frozen=True):
 
 
 class Policy(Struct, frozen=True):
-    """What the operator chose. ``goals`` says who may own a goal, ``check`` is the command that verifies completion.
+    """What the operator chose.
+
+    ``goals`` says who may own a goal, ``check`` is the command that verifies completion. ``tools`` starts the server of
+    the model's tools, if it does not run yet, and says how to reach it.
 
     ``declares_air`` says whether the agent is one that publishes goals to AIR clients only; it has to be known before
     the agent has said who it is.
@@ -44,15 +47,15 @@ class Policy(Struct, frozen=True):
     turns: Literal["detached", "held"] = "detached"
     check: str | None = None
     limits: Limits = Limits()
-    tools: ToolServer | None = None
+    tools: Callable[[], ToolServer] | None = None
 
 
 class Awaited(Struct, frozen=True):
     """A request of the client's, relayed to the agent, whose response matters.
 
-    ``session_id`` is empty where only the response will name the session. Of a request that opens a session and was given
-    the proxy's tools, ``token`` is their secret and ``original`` the line as the client sent it; one that was sent again
-    without the tools has the client's id in ``client_id``.
+    ``session_id`` is empty where only the response will name the session. Of a request that opens a session and was
+    given the proxy's tools, ``token`` is their secret and ``original`` the line as the client sent it. One that was
+    sent again without the tools has the client's id in ``client_id``.
     """
 
     method: str
@@ -90,6 +93,8 @@ class Connection:
         self.awaiting: dict[IdKey, Awaited | PendingControl | Question | WaitingRound] = {}
         self.actions: list[Action] = []
         self.now = 0
+        self.came = b""
+        """The line that came in."""
 
     @property
     def is_v2(self) -> bool:
@@ -131,6 +136,10 @@ class Connection:
     def do(self, *actions: Action) -> None:
         """Want something done, after everything wanted before."""
         self.actions.extend(actions)
+
+    def forward(self, line: bytes) -> None:
+        """Forward this for the line that came in: as it came, if it is the same."""
+        self.do(Relay() if line == self.came else Rewrite(line))
 
     def record(self, fact: Fact) -> None:
         """Tell the observers a fact."""

@@ -135,7 +135,7 @@ class Driver:
         return self._become(goal, is_new=False)
 
     def raise_limits(self, now: int, *, token_budget: int | None) -> None:
-        """Raise a limited goal's limit before it is resumed: to what is asked for, and to what the operator allows now."""
+        """Raise a goal's limits before it is resumed: to what is asked for, and to what the operator allows now."""
         goal = self._present()
         budget = token_budget or goal.token_budget
         if self.limits.token_budget is not None and (budget is None or budget < self.limits.token_budget):
@@ -174,7 +174,7 @@ class Driver:
     def end_round(
         self, ended: Ended, tokens: int | None, now: int, *, has_tools: bool
     ) -> tuple[Verdict | None, list[Change]]:
-        """A round is over. The verdict is None where it is not the goal's any more, or the goal has stopped meanwhile."""
+        """A round is over. The verdict is None where the goal is another now, or has stopped meanwhile."""
         current, self.round = self.round, None
         goal = self.goal
         if current is None or goal is None or goal.id != current.goal_id:

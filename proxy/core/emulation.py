@@ -23,8 +23,8 @@ from .connection import Awaited, Connection
 from .driver import Driver
 from .events import FromClient, GoalLoaded
 from .facts import CommandSeen, ControlAnswered
-from .replies import say
 from .holding import answer_held
+from .replies import say
 from .rounds import commit, driver_of, interrupt, start_round
 from .session import Held, Session, Turn
 

@@ -18,13 +18,26 @@ from goalproxy.proxy.wire import acp
 from goalproxy.proxy.wire.envelope import Envelope
 from goalproxy.proxy.wire.extension import CONTROL_METHODS
 
-from . import commands, controls, handshake, lifecycle, logs, prompts, silence, turns, updates
+from . import (
+    commands,
+    controls,
+    emulation,
+    goal_tools,
+    handshake,
+    lifecycle,
+    logs,
+    prompts,
+    rounds,
+    silence,
+    turns,
+    updates,
+)
 from .actions import Action
 from .air import MARK, forward
 from .connection import Awaited, Connection, Policy
-from .events import Event, FromAgent, FromClient, LogRead, TimerFired
+from .events import AgentGone, CheckDone, Event, FromAgent, FromClient, GoalLoaded, LogRead, TimerFired, ToolCalled
 from .facts import AgentEnded
-from .session import PendingControl, Question
+from .session import PendingControl, Question, WaitingRound
 
 _Handler = Callable[[Connection, FromClient], None]
 
@@ -44,11 +57,14 @@ _UPDATES: Final = frozenset({acp.SESSION_INFO, acp.STATE, acp.COMMANDS})
 class Engine:
     """All decisions about one connection.
 
-    ``choose`` picks the mapper of an agent, ``token`` is random text that tells this proxy's ids from everybody else's.
+    ``choose`` picks the mapper of an agent, ``token`` is random text that tells this proxy's ids from everybody else's,
+    ``secret`` makes random text that nobody can guess.
     """
 
-    def __init__(self, policy: Policy, choose: Callable[[Agent], Mapper], token: str) -> None:
-        self._connection = Connection(policy, choose, token)
+    def __init__(
+        self, policy: Policy, choose: Callable[[Agent], Mapper], token: str, secret: Callable[[], str]
+    ) -> None:
+        self._connection = Connection(policy, choose, token, secret)
         self._kinds: frozenset[str] = _UPDATES
         self._notifications: frozenset[str] = frozenset()
 
@@ -62,7 +78,8 @@ class Engine:
             return envelope.key in self._connection.awaiting
         if envelope.method != acp.UPDATE:
             return envelope.method in self._notifications
-        return envelope.update in self._kinds
+        kind = envelope.update
+        return kind in self._kinds or (self._connection.rounds > 0 and kind in rounds.ROUND_KINDS)
 
     @property
     def mark(self) -> bytes | None:
@@ -75,6 +92,8 @@ class Engine:
         """Decide about one event; the actions are to be performed in order."""
         connection = self._connection
         connection.now, connection.actions = event.now, []
+        if isinstance(event, FromClient | FromAgent):
+            connection.came = event.line
         if isinstance(event, FromClient):
             _CLIENT[event.envelope.method](connection, event)
         elif isinstance(event, FromAgent):
@@ -82,16 +101,34 @@ class Engine:
             if connection.mapper is not None:
                 self._kinds = _UPDATES | connection.mapper.update_kinds
                 self._notifications = connection.mapper.notifications
+                if connection.emulates:
+                    self._notifications = frozenset({acp.PERMISSION})
         elif isinstance(event, TimerFired):
             _on_timer(connection, event.key)
-        elif isinstance(event, LogRead):
-            logs.on_log(connection, event)
+        elif isinstance(event, AgentGone):
+            _on_agent_gone(connection)
         else:
-            controls.on_agent_gone(connection)
-            for ident in list(connection.sessions):
-                lifecycle.end(connection, ident)
-            connection.record(AgentEnded())
+            _on_answer(connection, event)
         return connection.actions
+
+
+def _on_agent_gone(connection: Connection) -> None:
+    controls.on_agent_gone(connection)
+    for ident in list(connection.sessions):
+        lifecycle.end(connection, ident)
+    connection.record(AgentEnded())
+
+
+def _on_answer(connection: Connection, event: LogRead | GoalLoaded | CheckDone | ToolCalled) -> None:
+    """What the shell was asked for, or the model wants."""
+    if isinstance(event, LogRead):
+        logs.on_log(connection, event)
+    elif isinstance(event, GoalLoaded):
+        emulation.on_loaded(connection, event)
+    elif isinstance(event, CheckDone):
+        rounds.on_check_done(connection, event)
+    else:
+        goal_tools.on_call(connection, event)
 
 
 def _from_agent(connection: Connection, event: FromAgent) -> None:
@@ -99,6 +136,8 @@ def _from_agent(connection: Connection, event: FromAgent) -> None:
     kind = envelope.update
     if not envelope.method:
         _on_response(connection, event)
+    elif envelope.method == acp.PERMISSION and connection.emulates:
+        rounds.on_permission(connection, event)
     elif envelope.method != acp.UPDATE:
         updates.on_notification(connection, event) if _is_read(connection, envelope) else forward(
             connection, event.line
@@ -106,6 +145,8 @@ def _from_agent(connection: Connection, event: FromAgent) -> None:
     elif kind == acp.COMMANDS:
         session = lifecycle.early(connection, envelope.session_id)
         commands.on_commands(connection, event, session)
+    elif connection.emulates:
+        rounds.on_update(connection, event)
     else:
         updates.on_update(connection, event)
 
@@ -119,6 +160,8 @@ def _on_response(connection: Connection, event: FromAgent) -> None:
     awaited = connection.awaiting.pop(key, None) if key is not None else None
     if isinstance(awaited, PendingControl):
         controls.on_response(connection, event, awaited)
+    elif isinstance(awaited, WaitingRound):
+        rounds.on_round_response(connection, event, awaited)
     elif isinstance(awaited, Question):
         lifecycle.on_answer(connection, event, awaited)
     elif isinstance(awaited, Awaited):
@@ -145,6 +188,8 @@ def _on_timer(connection: Connection, key: str) -> None:
         controls.on_intent_timer(connection, key.removeprefix(controls.INTENT_TIMER))
     elif key.startswith(controls.LOG_TIMER):
         controls.on_log_timer(connection, key.removeprefix(controls.LOG_TIMER))
+    elif key.startswith(rounds.ROUND_TIMER):
+        rounds.on_timer(connection, key.removeprefix(rounds.ROUND_TIMER))
     elif key.startswith(silence.SILENCE_TIMER):
         silence.on_timer(connection, key.removeprefix(silence.SILENCE_TIMER))
     else:

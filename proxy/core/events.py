@@ -67,7 +67,7 @@ class CheckDone(Struct, frozen=True):
 
 
 class ToolCalled(Struct, frozen=True):
-    """The model calls a tool of the proxy's. ``token`` names the session, ``call`` the call that waits for an answer."""
+    """The model calls a tool of the proxy's. ``token`` names the session, ``call`` what waits for the answer."""
 
     token: str
     name: str

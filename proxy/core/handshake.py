@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from goalproxy.mappers.base import Agent, Mapper, at, has
+from goalproxy.mappers.base import Agent, at, has
+from goalproxy.proxy.goal.control import ACTIONS
 from goalproxy.proxy.goal.report import count
 from goalproxy.proxy.wire import acp, extension
 from goalproxy.proxy.wire.envelope import load
@@ -59,10 +60,15 @@ def on_response(connection: Connection, event: FromAgent) -> None:
     connection.protocol = _protocol(result)
     agent = Agent.of(result)
     mapper = connection.mapper = connection.choose(agent)
+    connection.agent = agent
+    connection.takes_http_tools = bool(
+        at(result, "agentCapabilities", "mcpCapabilities", "http")
+        or has(result, "capabilities", "session", "mcp", "http")
+    )
     why = mapper.why(agent) or ""
     connection.record(AgentIdentified(agent.name, agent.version, connection.protocol, mapper.dialect, why))
     try:
-        line = _promise(connection, mapper, result, bytes(event.line))
+        line = _promise(connection, result, event.line)
     except NotEditable:
         connection.record(NotRewritten(acp.INITIALIZE))
         connection.do(Relay())
@@ -70,12 +76,12 @@ def on_response(connection: Connection, event: FromAgent) -> None:
         connection.do(Rewrite(line) if line != event.line else Relay())
 
 
-def _promise(connection: Connection, mapper: Mapper, result: dict[str, Any], line: bytes) -> bytes:
+def _promise(connection: Connection, result: dict[str, Any], line: bytes) -> bytes:
     if connection.strips_air:
         line = drop_meta(line, "jetbrains", OPAQUE)
-    if not mapper.keeps_goals:
+    if connection.goals is None and not connection.emulates:
         return line
-    capability = extension.capability(mapper.actions)
+    capability = extension.capability(ACTIONS if connection.goals is None else connection.goals.actions)
     line = put(line, ("result", "_meta", "goal"), capability)
     key = "capabilities" if connection.is_v2 else "agentCapabilities"
     line = put(line, ("result", key, "_meta", "goal"), capability)

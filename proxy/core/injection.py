@@ -26,7 +26,10 @@ def open_with_tools(connection: Connection, event: FromClient, awaited: Awaited)
     """Send on a request that opens a session, with the tools where they can be given; returns what to await."""
     message = load(event.line)
     servers = at(message, "params", "mcpServers")
-    directory, preserve = at(message, "params", "cwd"), at(message, "params", "_meta", "goal", "resumePolicy") == "preserve"
+    directory, preserve = (
+        at(message, "params", "cwd"),
+        at(message, "params", "_meta", "goal", "resumePolicy") == "preserve",
+    )
     known = Awaited(
         awaited.method,
         awaited.session_id,
@@ -68,7 +71,8 @@ def given(connection: Connection, session: Session, awaited: Awaited) -> None:
     session.directory = awaited.directory or session.directory
     if awaited.token:
         connection.tokens[awaited.token] = session
-        name = at(_own_entry(awaited, connection), "name") or _NAME
+        servers = at(load(awaited.original), "params", "mcpServers")
+        name = _free_name(servers if isinstance(servers, list) else [])
         session.tool_names = [f"{tool} of the server {name}" for tool in TOOLS[2:]]
         session.tool_titles = frozenset(title for tool in TOOLS for title in _titles(name, tool))
 
@@ -78,19 +82,16 @@ def _titles(name: str, tool: str) -> tuple[str, ...]:
     return (f"mcp__{name}__{tool}", f"mcp_{name}_{tool}", f"{name}_{tool}", f"{tool} ({name} MCP Server)")
 
 
-def _own_entry(awaited: Awaited, connection: Connection) -> dict[str, Any]:
-    servers = at(load(awaited.original), "params", "mcpServers")
-    return {"name": _free_name(servers if isinstance(servers, list) else [])}
-
-
 def _free_name(servers: list[Any]) -> str:
     """A name that no server of the client's has."""
     taken = {at(server, "name") for server in servers}
-    return next(name for name in (_NAME, *(f"{_NAME}-{number}" for number in range(2, len(taken) + 3))) if name not in taken)
+    return next(
+        name for name in (_NAME, *(f"{_NAME}-{number}" for number in range(2, len(taken) + 3))) if name not in taken
+    )
 
 
 def _server(connection: Connection, name: str, token: str) -> dict[str, Any]:
-    tools = connection.policy.tools
+    tools = connection.policy.tools() if connection.policy.tools is not None else None
     if tools is None:
         return {}
     if connection.takes_http_tools:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import UNSET
+
 from goalproxy.mappers.base import GoalReported, at
 from goalproxy.proxy.wire import acp
 from goalproxy.proxy.wire.envelope import load
+from goalproxy.proxy.wire.splice import put
 
+from . import emulation, injection, rounds
 from .actions import Relay, SetTimer, Swallow
 from .air import forward
 from .commands import complete_result, offers_command
@@ -24,17 +28,26 @@ _COMMANDS_WAIT = 1000
 def on_opening(connection: Connection, event: FromClient) -> None:
     """The client asks for a session, a new one or an old one."""
     method, key = event.envelope.method, event.envelope.key
-    connection.do(Relay())
-    if key is None:
-        return
     ident = event.envelope.session_id if method in (acp.LOAD, acp.RESUME) else ""
-    connection.awaiting[key] = Awaited(method, ident)
+    awaited = Awaited(method, ident)
+    if key is None:
+        connection.do(Relay())
+        return
+    if connection.emulates:
+        awaited = injection.open_with_tools(connection, event, awaited)
+    else:
+        connection.do(Relay())
+    connection.awaiting[key] = awaited
     if ident:
         connection.session(ident).visible = False  # What comes before the response is history.
 
 
 def on_opened(connection: Connection, event: FromAgent, awaited: Awaited) -> None:
     """The agent answers: the client knows the session from here on, and may be told of its goal."""
+    if event.envelope.failed and injection.refused(connection, event, awaited):
+        return
+    if awaited.client_id is not UNSET:
+        event = FromAgent(put(event.line, ("id",), awaited.client_id), event.envelope, event.now)
     if event.envelope.failed:
         forward(connection, event.line)
         _give_up(connection, awaited)
@@ -47,16 +60,24 @@ def on_opened(connection: Connection, event: FromAgent, awaited: Awaited) -> Non
     session = connection.session(ident)
     complete_result(connection, event, session, message)
     session.visible = True
+    if connection.emulates:
+        injection.given(connection, session, awaited)
+        emulation.on_opened(connection, session, awaited.method, preserve=awaited.preserve)
+    else:
+        _publish_native(connection, session, awaited.method)
+    if not session.commands_seen and offers_command(connection, session):
+        connection.do(SetTimer(COMMANDS_TIMER + ident, _COMMANDS_WAIT))
+
+
+def _publish_native(connection: Connection, session: Session, method: str) -> None:
     session.tracker.forget_publication()
-    if awaited.method == acp.NEW and not session.tracker.known:
+    if method == acp.NEW and not session.tracker.known:
         session.tracker.none_yet()
     if connection.goals is None:
         return
     connection.publish(session)
-    if awaited.method != acp.NEW:
+    if method != acp.NEW:
         _inquire(connection, session)
-    if not session.commands_seen and offers_command(connection, session):
-        connection.do(SetTimer(COMMANDS_TIMER + ident, _COMMANDS_WAIT))
 
 
 def _inquire(connection: Connection, session: Session) -> None:
@@ -108,8 +129,10 @@ def end(connection: Connection, ident: str) -> None:
     """Forget a session."""
     session = connection.sessions.pop(ident, None)
     if session is not None:
-        connection.last_times[ident] = session.tracker.last_time
+        connection.last_times[ident] = session.book.last_time
         connection.record_changes(session.tracker.end())
+        if session.driver is not None:
+            rounds.end(connection, session)
 
 
 def early(connection: Connection, ident: str) -> Session | None:

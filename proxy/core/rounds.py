@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec import UnsetType
+
 from goalproxy.mappers.base import at, has
-from goalproxy.proxy.goal.changes import Change
+from goalproxy.proxy.goal.changes import Change, GoalStopped, StatusChanged
 from goalproxy.proxy.goal.rounds import Ended, Verdict, continuation
 from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter
 from goalproxy.proxy.wire import acp, jsonrpc
@@ -130,11 +132,6 @@ def _on_state(connection: Connection, session: Session, update: dict[str, Any]) 
         start_round(connection, session)
 
 
-def turn_ended(connection: Connection, session: Session) -> None:
-    """A turn of the client's is over: the goal may go on."""
-    start_round(connection, session)
-
-
 def _end(connection: Connection, session: Session, stop: str, error: str, result: Any) -> None:
     driver, now = session.driver, connection.now
     if driver is None or driver.round is None:
@@ -210,6 +207,39 @@ def commit(connection: Connection, session: Session, changes: Iterable[Change]) 
         opened, session.open_prompts = session.open_prompts, []
         for ident in opened:
             connection.answer(ident, end_of_turn(connection))
+
+
+def end(connection: Connection, session: Session) -> None:
+    """The session is over, and its goal with it, as far as this process is concerned."""
+    driver = session.driver
+    if driver is None or driver.shown is None:
+        return
+    if driver.round is not None:
+        connection.rounds -= 1
+    if driver.shown.status == "active":
+        connection.record(GoalChanged("emulated", GoalStopped("ended_unknown")))
+    connection.record(GoalChanged("emulated", StatusChanged(driver.shown.status, None)))
+
+
+def on_permission(connection: Connection, event: FromAgent) -> None:
+    """The agent asks the user for leave. For the proxy's own tools, and nothing else, the proxy gives it."""
+    params = at(load(event.line), "params")
+    session = connection.sessions.get(event.envelope.session_id)
+    option = _once(at(params, "options"))
+    if session is None or option is None or not is_goal_tool(session, at(params, "toolCall")):
+        connection.do(Relay())
+        return
+    outcome = {"outcome": {"outcome": "selected", "optionId": option}}
+    ident = event.envelope.id
+    connection.do(Swallow())
+    if not isinstance(ident, UnsetType):
+        connection.do(ToAgent(jsonrpc.result(ident, outcome)))
+
+
+def _once(options: Any) -> Any:
+    """The option that allows it once."""
+    listed = options if isinstance(options, list) else []
+    return next((at(option, "optionId") for option in listed if at(option, "kind") == "allow_once"), None)
 
 
 def is_goal_tool(session: Session, call: Any) -> bool:

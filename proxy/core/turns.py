@@ -9,6 +9,7 @@ from .connection import Awaited, Connection
 from .events import FromAgent
 from .holding import release
 from .logs import turn_ended
+from .rounds import start_round
 from .session import Session
 
 
@@ -48,6 +49,8 @@ def on_prompt_response(connection: Connection, event: FromAgent, awaited: Awaite
     else:
         _end(connection, session, key)
     turn_ended(connection, session)
+    if connection.emulates:
+        start_round(connection, session)
     connection.publish(session)
 
 

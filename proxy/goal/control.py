@@ -41,7 +41,8 @@ def read_control(
 
     ``actions`` are those that work for this agent, ``limit`` the number of characters that it takes in an objective,
     ``update_is_set`` whether ``update`` is another word for ``set`` (an alias of an old dialect), ``no_control`` a
-    sentence on why actions are missing, ``budgets`` whether a goal can be given a token budget. Unknown fields are ignored. Raises Refusal.
+    sentence on why actions are missing, ``budgets`` whether a goal can be given a token budget. Unknown fields are
+    ignored. Raises Refusal.
     """
     if not isinstance(params, dict):
         raise Refusal("The params of a goal request must be an object.")

@@ -1,7 +1,7 @@
 """How many tokens one prompt used, from whatever an agent says at its end.
 
-Agents mean different things by one field: the prompt's sum, its last model call, or the session's sum so far. What is not
-said is not counted.
+Agents mean different things by one field: the prompt's sum, its last model call, or the session's sum so far. What is
+not said is not counted.
 """
 
 from __future__ import annotations

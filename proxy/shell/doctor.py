@@ -67,7 +67,7 @@ class Diagnosis(Struct, frozen=True):
 def examine(command: Sequence[str], settings: Settings, timeout: float) -> Diagnosis:
     """Start the agent, initialize it through the engine, end it. ``timeout`` is in seconds. Raises Failure."""
     rules = policy(command, settings)
-    engine = Engine(rules, choose, os.urandom(8).hex())
+    engine = Engine(rules, choose, os.urandom(8).hex(), lambda: "")
     process = AgentProcess(command)
     try:
         os.write(process.stdin, _introduction(engine))

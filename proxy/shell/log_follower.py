@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from goalproxy.proxy.core.actions import FollowLog, LeaveLog, ReadLog
 from goalproxy.proxy.wire.tail import LogTail
 
 _INTERVAL = 0.2
@@ -41,6 +42,15 @@ class LogFollower:
         self._wanted: dict[str, bool] = {}
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
+
+    def serve(self, action: FollowLog | ReadLog | LeaveLog) -> None:
+        """Do what the engine wants."""
+        if isinstance(action, FollowLog):
+            self.follow(action.session_id, action.mark, history=action.history)
+        elif isinstance(action, ReadLog):
+            self.read(action.session_id)
+        else:
+            self.leave(action.session_id)
 
     def follow(self, session_id: str, mark: bytes, *, history: bool) -> None:
         """Begin to follow a log, or go on where it was left; ``history`` reads it from the beginning, once."""

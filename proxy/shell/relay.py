@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from goalproxy.proxy.core.facts import Fact
 from goalproxy.proxy.wire.envelope import Envelope, peek, peek_all
 from goalproxy.proxy.wire.ndjson import LineBuffer, lines
 
+from .goal_services import GoalServices
 from .log_follower import LogFollower
 from .outlet import Outlet
 from .timers import Timers
@@ -49,11 +51,15 @@ class Relay:
     and its treatment, if it is given; that is slow.
     """
 
-    def __init__(self, engine: Engine, client: Outlet, agent: Outlet, trace: Trace | None = None) -> None:
+    def __init__(
+        self, engine: Engine, client: Outlet, agent: Outlet, services: GoalServices, trace: Trace | None = None
+    ) -> None:
         self.traffic = Traffic()
         self.observers: list[Callable[[Fact], None]] = []
         self._engine = engine
         self._trace = trace
+        self._services = services
+        self._next: deque[Event] = deque()
         self._client, self._agent = client, agent
         self._lock = threading.Lock()
         self._timers = Timers(self._on_timer)
@@ -70,7 +76,7 @@ class Relay:
         """Read the agent until its end; then nobody waits for it any more."""
         self._pump(source, self._down)
         with self._lock:
-            self._perform(self._engine.handle(AgentGone(_now())), None, b"")
+            self._take(AgentGone(_now()))
         self._client.flush()
 
     def _pump(self, source: int, way: _Way) -> None:
@@ -137,16 +143,24 @@ class Relay:
     def _handle(self, line: bytes, envelope: Envelope, way: _Way) -> None:
         with self._lock:
             self._perform(self._engine.handle(way.event(line, envelope, _now())), way, line)
+            while self._next:
+                self._take(self._next.popleft())
 
     def _on_log(self, session_id: str, lines: list[bytes], *, found: bool, history: bool) -> None:
-        with self._lock:
-            event: Event = LogRead(session_id, lines, found, history, _now())
-            self._perform(self._engine.handle(event), None, b"")
+        self.take(LogRead(session_id, lines, found, history, _now()))
 
     def _on_timer(self, key: str) -> None:
+        self.take(TimerFired(key, _now()))
+
+    def take(self, event: Event) -> None:
+        """Take what happened elsewhere to the engine, from any thread."""
         with self._lock:
-            event: Event = TimerFired(key, _now())
-            self._perform(self._engine.handle(event), None, b"")
+            self._take(event)
+
+    def _take(self, event: Event) -> None:
+        self._next.append(event)
+        while self._next:
+            self._perform(self._engine.handle(self._next.popleft()), None, b"")
 
     def _perform(self, actions: list[act.Action], way: _Way | None, line: bytes) -> None:
         """Do what the engine wants, in order. ``way`` and ``line`` are those of the line that came in, if one did."""
@@ -159,18 +173,18 @@ class Relay:
             else:
                 self._serve(action)
 
-    def _serve(self, action: act.Record | act.SetTimer | act.FollowLog | act.ReadLog | act.LeaveLog) -> None:
+    def _serve(self, action: act.Action) -> None:
         if isinstance(action, act.Record):
             for observe in self.observers:
                 observe(action.fact)
         elif isinstance(action, act.SetTimer):
             self._timers.set(action.key, action.after)
-        elif isinstance(action, act.FollowLog):
-            self._logs.follow(action.session_id, action.mark, history=action.history)
-        elif isinstance(action, act.ReadLog):
-            self._logs.read(action.session_id)
-        else:
-            self._logs.leave(action.session_id)
+        elif isinstance(action, act.FollowLog | act.ReadLog | act.LeaveLog):
+            self._logs.serve(action)
+        elif isinstance(action, act.StoreGoal | act.LoadGoal | act.RunCheck | act.AnswerTool):
+            follows = self._services.serve(action)
+            if follows is not None:
+                self._next.append(follows)
 
     def _answer_line(self, action: act.Relay | act.Rewrite | act.Swallow, way: _Way, line: bytes) -> None:
         treatment: Treatment = "swallowed"

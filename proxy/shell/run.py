@@ -11,14 +11,16 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from goalproxy.mappers import KINDS, choose, kind_of, wants_air
-from goalproxy.proxy.core.connection import Policy
+from goalproxy.proxy.core.connection import Policy, ToolServer
+from goalproxy.proxy.core.driver import Limits
 from goalproxy.proxy.core.engine import Engine
 from goalproxy.proxy.settings import Settings
 
 from .agent_version import version_of
+from .goal_services import GoalServices
 from .log import Log
 from .outlet import Outlet
 from .process import AgentProcess, leave
@@ -42,26 +44,43 @@ def run(command: Sequence[str], settings: Settings) -> None:
     process = AgentProcess(command)
     _forward_signals(process)
     log = Log(settings)
-    relay = Relay(
-        _engine(command, settings), Outlet(_STDOUT), Outlet(process.stdin), log.message if log.traces else None
+    services = GoalServices(settings)
+    engine = Engine(
+        policy(command, settings, services.tools), choose, os.urandom(8).hex(), lambda: os.urandom(16).hex()
     )
-    relay.observers.append(log.fact)
+    trace = log.message if log.traces else None
+    relay = Relay(engine, Outlet(_STDOUT), Outlet(process.stdin), services, trace)
+    services.emit = relay.take
+    relay.observers += [services.observe, log.fact]
     if listener is not None:
         sys.stderr.write(f"goalproxy: metrics on {admin.url(listener)}/metrics\n")
         observer, registry = admin.telemetry(relay.traffic)
         relay.observers.append(observer)
         admin.serve(listener, registry)
-    leave(_supervise(process, relay))
+    status = _supervise(process, relay)
+    services.end()
+    leave(status)
 
 
-def policy(command: Sequence[str], settings: Settings) -> Policy:
+def policy(command: Sequence[str], settings: Settings, tools: Callable[[], ToolServer] | None = None) -> Policy:
     """What the settings mean for an agent's command line."""
     kind = kind_of(command) if settings.agent_kind == "auto" else settings.agent_kind
-    return Policy(settings.on_cancel, declares_air=wants_air(kind, lambda: version_of(command, KINDS[kind])))
-
-
-def _engine(command: Sequence[str], settings: Settings) -> Engine:
-    return Engine(policy(command, settings), choose, os.urandom(8).hex())
+    return Policy(
+        settings.on_cancel,
+        wants_air(kind, lambda: version_of(command, KINDS[kind])),
+        settings.goals,
+        settings.on_prompt,
+        settings.turns,
+        settings.check,
+        Limits(
+            settings.max_rounds,
+            settings.token_budget,
+            settings.time_budget,
+            int(settings.min_interval * 1000),
+            settings.blocked_after,
+        ),
+        tools,
+    )
 
 
 def _supervise(process: AgentProcess, relay: Relay) -> int:

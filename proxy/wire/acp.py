@@ -14,6 +14,7 @@ PROMPT = "session/prompt"
 CANCEL = "session/cancel"
 UPDATE = "session/update"
 STEERING = "_session/steering"
+PERMISSION = "session/request_permission"
 CANCEL_REQUEST = "$/cancel_request"
 
 OPENING = frozenset({NEW, LOAD, RESUME, FORK})
