@@ -81,6 +81,8 @@ class Tracker:
         if report is None:
             return self._confirm(None, is_new=False, ended=ended)
         is_new = self._is_new(report, intent)
+        if not is_new:
+            report = self._with_counters(report)
         restored = is_new and not self.known and (intent is None or intent.action != "set")
         usage = [] if restored else self._usage(report, is_new=is_new)
         created_at = self._identity(report, expected, now, is_new=is_new)
@@ -244,6 +246,17 @@ class Tracker:
         continues = continues or report is self._report or _same_origin(self._report, report)
         self._token_base = (report.tokens_used or 0) if report is not None and continues else 0
         self._time_base = (report.time_used_seconds or 0) if report is not None and continues else 0
+
+    def _with_counters(self, report: Report) -> Report:
+        """A report with the counters that it leaves out as they were last told."""
+        last = self._report
+        if last is None or (report.tokens_used is not None and report.time_used_seconds is not None):
+            return report
+        return replace(
+            report,
+            tokens_used=last.tokens_used if report.tokens_used is None else report.tokens_used,
+            time_used_seconds=last.time_used_seconds if report.time_used_seconds is None else report.time_used_seconds,
+        )
 
     def _rounds(self, report: Report, *, is_new: bool) -> list[Change]:
         """The rounds that an agent which counts them itself has begun since its last word."""
