@@ -54,7 +54,7 @@ tests/schema/node_modules: tests/schema/package.json
 	@touch $@
 
 matrix: $(READY) agents-all ## Run every behaviour with every build, and write the table into the README (half an hour).
-	GOALPROXY_MATRIX=1 $(BIN)/python -m pytest tests/e2e
+	GOALPROXY_MATRIX=1 GOALPROXY_MATRIX_FILE=README.md $(BIN)/python -m pytest tests/e2e
 
 bench: $(READY) ## Measure goalproxy beside its peers.
 	$(NPM) --prefix tests/bench

@@ -43,6 +43,7 @@ class View(Struct):
     """What a mapper may know of a session when it reads or writes for it.
 
     ``report`` is the agent's last word about the goal, ``log_found`` says whether its log of the session was found.
+    ``objective`` is that of the goal as it is shown.
     ``memory`` is the mapper's own, to read and to write: what one message says and a later one needs.
     """
 
@@ -51,6 +52,7 @@ class View(Struct):
     busy: bool = False
     report: Report | None = None
     log_found: bool = False
+    objective: str = ""
     memory: dict[str, Any] = field(default_factory=dict)
 
 
@@ -179,6 +181,11 @@ class Mapper:
         return False
 
     @property
+    def replaces_air(self) -> bool:
+        """Whether the agent's goal for AIR clients is replaced, too."""
+        return False
+
+    @property
     def replaced_keys(self) -> tuple[str, ...]:
         """The path in an update at which the agent's goal stands where the neutral one will stand."""
         return ()
@@ -209,6 +216,9 @@ class Mapper:
 
     def begin(self, action: Action, view: View) -> None:
         """A control or a command is on its way to the agent; what comes next may have to be read in its light."""
+
+    def undo(self, view: View) -> None:
+        """What had begun came to nothing."""
 
     def call(self, action: Action, objective: str, view: View) -> Call | None:
         """What to send for a control that is among ``actions``; None if it cannot be said in this dialect."""

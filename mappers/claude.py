@@ -36,25 +36,27 @@ class Book(Struct):
 
     ``goal`` is the goal as last told, ``base`` its counters (iterations, tokens, seconds) when Claude last set it,
     ``verdicts`` counts those since then, ``doing`` is the control in whose light the next clear or set is to be read.
+    ``counted`` says that the adapter publishes each verdict itself, so that its other snapshots can be believed, too.
     """
 
     goal: Report | None = None
     base: tuple[int, int, int] = (0, 0, 0)
     verdicts: int = 0
     doing: Action | None = None
+    counted: bool = False
 
-    def begun(self, objective: str, time: int | None) -> GoalReported:
+    def begun(self, objective: str, time: int | None, rounds: int | None = 0) -> GoalReported:
         """Claude has set a goal: a new one, one that was paused, or one that the other source has told already."""
         goal, doing = self.goal, self.doing
         self.verdicts, self.doing = 0, None
         known = goal is not None and goal.objective == objective
-        if known and goal is not None and doing == "resume" and goal.status == "paused":
+        if known and goal is not None and doing == "resume" and goal.status != "complete":
             self.base = (goal.iterations or 0, goal.tokens_used or 0, goal.time_used_seconds or 0)
-            return self._told(replace(goal, status="active", updated_at=time))
+            return self._told(replace(goal, status="active", last_reason=None, updated_at=time))
         if known and goal is not None and doing is None and goal.status == "active":
             return self._told(goal)
         self.base = (0, 0, 0)
-        return self._told(Report(objective, "active", created_at=time, updated_at=time, iterations=0))
+        return self._told(Report(objective, "active", created_at=time, updated_at=time, iterations=rounds))
 
     def judged(self, objective: str, status: dict[str, Any], time: int | None) -> GoalReported:
         """Claude has judged: not met yet, met, or impossible."""
@@ -67,7 +69,7 @@ class Book(Struct):
             replace(
                 goal,
                 status="complete" if status.get("met") else "blocked" if status.get("failed") else "active",
-                iterations=max(goal.iterations or 0, rounds + (self.verdicts if counted is None else counted)),
+                iterations=max(goal.iterations or 0, rounds + max(self.verdicts, counted or 0)),
                 last_reason=one_line(status.get("reason")),
                 updated_at=time,
                 tokens_used=goal.tokens_used if used is None else tokens + used,
@@ -123,6 +125,10 @@ class Claude(Mapper):
         return frozenset({"set", "clear"})
 
     @property
+    def replaces_air(self) -> bool:
+        return True
+
+    @property
     def replaced_keys(self) -> tuple[str, ...]:
         return ("_meta", "goal")
 
@@ -141,11 +147,19 @@ class Claude(Mapper):
         return command
 
     def begin(self, action: Action, view: View) -> None:
-        _book(view).doing = action
+        book = _book(view)
+        book.doing = action
+        if book.goal is None and view.objective:
+            book.goal = Report(view.objective, "active")
+
+    def undo(self, view: View) -> None:
+        _book(view).doing = None
 
     def call(self, action: Action, objective: str, view: View) -> Call | None:
         goal = _book(view).goal
-        text = goal.objective if action == "resume" and goal is not None else objective
+        text = objective
+        if action == "resume":
+            text = goal.objective if goal is not None else view.objective
         sets = action in ("set", "resume")
         if sets and text.strip().lower() in (*_CLEAR_WORDS, ""):
             return None
@@ -167,10 +181,16 @@ class Claude(Mapper):
             report = read_report(at(update, *path))
         except Unreadable:
             return
+        book = _book(view)
+        expected = report is not None and report.iterations is None
         if report is None:
-            yield _book(view).gone(told_how=False)
+            if book.counted or book.doing in ("clear", "pause"):
+                yield book.gone(told_how=False)
+        elif expected and book.goal is not None and book.doing not in ("set", "resume"):
+            return  # The adapter goes back to an older expectation; Claude does not.
         elif len(report.objective) <= _LIMIT:
-            yield _stated(_book(view), report)
+            book.counted = book.counted or not expected
+            yield _stated(book, report)
 
     def read_notification(self, method: str, params: dict[str, Any], view: View) -> Iterable[Signal]:
         """Read ``active_goal``, which the SDK sends where it is asked to."""
@@ -216,7 +236,7 @@ def _stated(book: Book, report: Report) -> GoalReported:
     """A snapshot: a goal that begins, or how far it is."""
     known = book.goal is not None and book.goal.objective == report.objective and book.goal.status == "active"
     if not known or book.doing in ("set", "resume"):
-        book.begun(report.objective, report.created_at)
+        book.begun(report.objective, report.created_at, report.iterations)
     goal = book.goal or report
     rounds = goal.iterations if report.iterations is None else book.base[0] + report.iterations
     book.goal = replace(goal, iterations=rounds, last_reason=report.last_reason or goal.last_reason)

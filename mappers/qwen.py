@@ -83,10 +83,12 @@ class Qwen(Mapper):
         return _request(action, objective, view.session_id, reference)
 
     def again(self, action: Action, objective: str, error: dict[str, Any], view: View) -> Call | None:
-        current = at(error, "data", "current", "goal")
-        if error.get("code") != _CONFLICT or not isinstance(current, dict):
+        if error.get("code") != _CONFLICT or not has(error, "data", "current", "goal"):
             return None
-        return _request(action, objective, view.session_id, _reference(current))
+        current = at(error, "data", "current", "goal")
+        if isinstance(current, dict):
+            return _request(action, objective, view.session_id, _reference(current))
+        return _request(action, objective, view.session_id, None) if action == "set" else None
 
 
 def _request(action: Action, objective: str, session_id: str, reference: tuple[str, int] | None) -> Request:

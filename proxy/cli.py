@@ -5,16 +5,20 @@ The first ``--`` ends what is goalproxy's; everything after it is the agent's, u
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
 from .errors import Failure, UsageError
 from .settings import load
 
+_LAST_STANDARD_DESCRIPTOR = 2
+
 
 def main() -> None:
     """Run the program, and end it with the exit code."""
     words = sys.argv[1:]
+    _open_closed_descriptors()
     try:
         own, command = _split(words)
         if not own:
@@ -27,8 +31,16 @@ def main() -> None:
 
             parse(own, command)
     except Failure as failure:
-        sys.stderr.write(f"goalproxy: {failure}\n")
+        if sys.stderr is not None:
+            sys.stderr.write(f"goalproxy: {failure}\n")
         sys.exit(failure.exit_code)
+
+
+def _open_closed_descriptors() -> None:
+    """Give a standard descriptor that was closed a place to point to, or the agent's pipes would take its number."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _LAST_STANDARD_DESCRIPTOR:
+        pass
+    os.close(descriptor)
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:

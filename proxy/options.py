@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any
@@ -97,6 +98,7 @@ def sidecar(
 ) -> None:
     """Run the sidecar."""
     if context.invoked_subcommand is not None:
+        _refuse_options(context)
         return
     from .shell.run import run  # noqa: PLC0415 - not needed for what only prints
 
@@ -133,6 +135,14 @@ def doctor(
     raise typer.Exit(diagnosis.exit_code)
 
 
+def _refuse_options(context: typer.Context) -> None:
+    """Options of the sidecar's that stand before a subcommand would do nothing."""
+    named = [name for name, value in context.params.items() if value not in (None, False)]
+    if named:
+        option = "--" + named[0].replace("_", "-")
+        raise UsageError(f"{option} has to stand after {context.invoked_subcommand}, if it is one of its options")
+
+
 def _given(values: dict[str, Any]) -> dict[str, Any]:
     """The options that were given, as plain values."""
     return {
@@ -144,4 +154,8 @@ def parse(words: Sequence[str], command: Sequence[str]) -> None:
     """Parse goalproxy's own words, do what they say, and end the process. Raises Failure."""
     if not command and not _ALONE.intersection(words):
         raise UsageError("the agent's command goes after --; write: goalproxy [OPTIONS] -- AGENT_COMMAND")
-    app(args=list(words), obj=list(command), prog_name="goalproxy")
+    try:
+        status = app(args=list(words), obj=list(command), prog_name="goalproxy", standalone_mode=False)
+    except typer.TyperException as error:
+        raise UsageError(error.format_message().replace("Value error, ", "")) from error
+    sys.exit(status)

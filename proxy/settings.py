@@ -69,8 +69,10 @@ def _file(named: str | None, environment: Mapping[str, str]) -> Path | None:
     """The configuration file: the named one, which must exist, or the user's, if there is one."""
     if named:
         return Path(named)
-    base = environment.get("XDG_CONFIG_HOME")
-    file = (Path(base) if base else Path(environment.get("HOME", "")) / ".config") / "goalproxy" / "config.toml"
+    base, home = environment.get("XDG_CONFIG_HOME"), environment.get("HOME")
+    if not base and not home:
+        return None
+    file = (Path(base) if base else Path(home or "") / ".config") / "goalproxy" / "config.toml"
     return file if file.exists() else None
 
 
@@ -90,5 +92,6 @@ def _validate(values: dict[str, Any]) -> Settings:
         return TypeAdapter(Settings).validate_python(values)
     except ValidationError as error:
         first = error.errors()[0]
+        message = first["msg"].removeprefix("Value error, ")
         where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"the setting {where} is wrong: {first['msg']} (got {first['input']!r})") from error
+        raise UsageError(f"the setting {where} is wrong: {message} (got {first['input']!r})") from error

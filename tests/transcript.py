@@ -40,7 +40,12 @@ class Play:
     """An engine, and the transcript that is played on it."""
 
     def __init__(self, *, on_cancel: str = "pause", declares_air: bool = False, policy: Policy | None = None) -> None:
-        self.engine = Engine(policy or Policy("turn" if on_cancel == "turn" else "pause", declares_air, "native"), choose, _TOKEN, lambda: "secret")
+        self.engine = Engine(
+            policy or Policy("turn" if on_cancel == "turn" else "pause", declares_air, "native"),
+            choose,
+            _TOKEN,
+            lambda: "secret",
+        )
         self.facts: list[Fact] = []
         self.now = START
         self.snapshots: list[dict[str, Any] | None] = []

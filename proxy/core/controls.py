@@ -154,6 +154,8 @@ def on_response(connection: Connection, event: FromAgent, pending: PendingContro
         if was_pending and _tries_again(connection, pending, at(message, "error")):
             return
         tracker.refused(pending.generation)
+        if was_pending and connection.goals is not None:
+            connection.goals.undo(pending.session.view)
         connection.publish(pending.session)
         _refuse(connection, pending, at(message, "error"), late=was_pending)
         return

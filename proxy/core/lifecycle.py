@@ -12,7 +12,7 @@ from goalproxy.proxy.wire.envelope import load
 from goalproxy.proxy.wire.splice import put
 
 from . import emulation, injection, rounds
-from .actions import Relay, SetTimer, Swallow
+from .actions import LeaveLog, Relay, SetTimer, Swallow
 from .air import forward
 from .commands import complete_result, offers_command
 from .connection import Awaited, Connection
@@ -82,7 +82,7 @@ def _publish_native(connection: Connection, session: Session, method: str) -> No
 
 def _inquire(connection: Connection, session: Session) -> None:
     """Find out about the goal of a session that may have one already, from wherever the agent tells it."""
-    follow(connection, session, history=True)
+    follow(connection, session, history=session.tracker.shown is None)
     question = connection.goals.question(session.id) if connection.goals is not None else None
     if question is not None:
         connection.awaiting[str, connection.request(question.method, question.params)] = Question(session.id)
@@ -129,6 +129,8 @@ def end(connection: Connection, ident: str) -> None:
     """Forget a session."""
     session = connection.sessions.pop(ident, None)
     if session is not None:
+        if connection.goals is not None and connection.goals.log_mark is not None:
+            connection.do(LeaveLog(ident))
         connection.last_times[ident] = session.book.last_time
         connection.record_changes(session.tracker.end())
         if session.driver is not None:

@@ -18,7 +18,9 @@ def turn_ended(connection: Connection, session: Session) -> None:
     """A turn is over: what the log says now decides what became of the goal."""
     if connection.goals is None or connection.goals.log_mark is None:
         return
-    connection.do(ReadLog(session.id))
+    goal = session.tracker.shown
+    if session.lapsing or session.tracker.waits or (goal is not None and goal.status == "active"):
+        connection.do(ReadLog(session.id))
 
 
 def asks_log(connection: Connection, session: Session, signal: GoalReported) -> bool:
@@ -73,7 +75,13 @@ def _lapse(connection: Connection, session: Session, *, found: bool) -> None:
     tracker, generations = session.tracker, session.lapsing
     session.lapsing = []
     for generation in generations:
-        verdict = tracker.lapsed if found else tracker.accepted
-        connection.record_changes(verdict(generation, connection.now))
-    if generations and not found and tracker.shown is not None and tracker.shown.status == "active":
+        waited = tracker.is_pending(generation)
+        changes = (tracker.lapsed if found else tracker.accepted)(generation, connection.now)
+        connection.record_changes(changes)
+        if waited and found and not changes and connection.goals is not None:
+            connection.goals.undo(session.view)
+    report = tracker.last_report
+    is_told = report is not None and report.iterations is not None
+    active = tracker.shown is not None and tracker.shown.status == "active"
+    if active and not (found or is_told or session.busy):
         tracker.note(UNTOLD)

@@ -167,10 +167,14 @@ def _watch(connection: Connection, event: FromClient, session: Session, command:
 
 def _first(connection: Connection, event: FromClient, command: Command) -> bytes | None:
     """The prompt with the command as its first block, for an agent that looks there only; None if it stands there."""
-    if command.block == 0 or connection.goals is None or not connection.goals.command_stands_alone:
+    if connection.goals is None or not connection.goals.command_stands_alone:
         return None
+    text = at(load(event.line), "params", "prompt")[command.block]["text"]
+    if command.block == 0 and text == text.lstrip():
+        return None
+    replaced = {} if text == text.lstrip() else {command.block: text.lstrip()}
     try:
-        return arrange(event.line, ("params", "prompt"), (command.block, *command.others), {})
+        return arrange(event.line, ("params", "prompt"), (command.block, *command.others), replaced)
     except NotEditable:
         connection.record(NotRewritten(acp.PROMPT))
         return None

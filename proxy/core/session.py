@@ -145,7 +145,9 @@ class Session:
     @property
     def view(self) -> View:
         """The session as a mapper may see it."""
-        return View(self.id, self.prompted, self.busy, self.tracker.last_report, self.log_found, self.memory)
+        goal = self.tracker.shown
+        objective = goal.objective if goal is not None else ""
+        return View(self.id, self.prompted, self.busy, self.tracker.last_report, self.log_found, objective, self.memory)
 
     @property
     def busy(self) -> bool:

@@ -42,7 +42,9 @@ def on_prompt_response(connection: Connection, event: FromAgent, awaited: Awaite
         return
     if event.envelope.failed:
         generation = session.turns.pop(key).generation
-        if generation is not None:
+        if generation is not None and connection.goals is not None and connection.goals.log_mark is not None:
+            session.lapsing.append(generation)  # An error of the model is no refusal of the goal.
+        elif generation is not None:
             session.tracker.refused(generation)
     elif connection.is_v2:
         session.turns[key].answered = True

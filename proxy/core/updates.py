@@ -71,15 +71,23 @@ def _forwarded(
 ) -> Relay | Rewrite | Swallow:
     """The agent's update without the goal that is published in its place; nothing if nothing is left."""
     changed = strip(connection, line)
-    if mapper.replaced_keys and has(update, *mapper.replaced_keys):
+    for path in _replaced(mapper, update):
         try:
-            changed = drop(changed, ("params", "update", *mapper.replaced_keys))
+            changed = drop(changed, ("params", "update", *path))
         except NotEditable:
             connection.record(NotRewritten(acp.SESSION_INFO))
     if changed == line:
         return Relay()
     left = at(load(changed), "params", "update")
     return Swallow() if isinstance(left, dict) and set(left) <= {"sessionUpdate"} else Rewrite(changed)
+
+
+def _replaced(mapper: Mapper, update: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    if mapper.replaced_keys and has(update, *mapper.replaced_keys):
+        yield mapper.replaced_keys
+    air = ("_meta", "jetbrains", "air")
+    if mapper.replaces_air and has(update, *air, "goal"):
+        yield air if set(at(update, *air)) <= {"version", "goal"} else (*air, "goal")
 
 
 def _clears_meta(connection: Connection, update: dict[str, Any]) -> bool:

@@ -22,11 +22,10 @@ from .changes import (
     Outcome,
     RoundStarted,
     StatusChanged,
-    TimeUsed,
-    TokensUsed,
     UnknownStatus,
 )
 from .control import Action
+from .counters import Counters, rounds_between, same_origin, usage_between, with_last_counters
 from .differences import between
 from .intent import Intent, same_text
 from .publisher import Publisher
@@ -51,8 +50,7 @@ class Tracker:
         self._seen_from_start = False
         self._unreported = False
         self._replaced: str | None = None
-        self._token_base = 0
-        self._time_base = 0
+        self._counters = Counters()
 
     @property
     def last_time(self) -> int:
@@ -81,12 +79,14 @@ class Tracker:
         if report is None:
             return self._confirm(None, is_new=False, ended=ended)
         is_new = self._is_new(report, intent)
+        if not is_new:
+            report = with_last_counters(report, self._report)
         restored = is_new and not self.known and (intent is None or intent.action != "set")
         usage = [] if restored else self._usage(report, is_new=is_new)
         created_at = self._identity(report, expected, now, is_new=is_new)
         if is_new:
             self._rebase(report, intent)
-        rounds = [] if restored else self._rounds(report, is_new=is_new)
+        rounds = [] if restored else rounds_between(None if is_new else self._report, report)
         goal = self._goal(report, created_at, is_new=is_new)
         self._report, self._said_at = report, report.updated_at
         unknown: list[Change] = [] if report.status_known else [UnknownStatus()]
@@ -226,7 +226,7 @@ class Tracker:
             return True
         again = before.status == "complete" and report.status != "complete"
         dated = last is not None and None not in (last.created_at, report.created_at)
-        return not unreported and (again or (dated and not _same_origin(last, report)))
+        return not unreported and (again or (dated and not same_origin(last, report)))
 
     def _identity(self, report: Report, expected: Goal | UnsetType | None, now: int, *, is_new: bool) -> int:
         if not is_new and self.confirmed is not None:
@@ -234,40 +234,25 @@ class Tracker:
         if isinstance(expected, Goal) and (self.confirmed is None or expected.created_at != self.confirmed.created_at):
             return expected.created_at
         said = report.created_at
-        if said is not None and said > self.last_time and not _same_origin(self._report, report):
+        if said is not None and said > self.last_time and not same_origin(self._report, report):
             return said
         return self._publisher.next_time(now)
 
     def _rebase(self, report: Report | None, intent: Intent | None) -> None:
         """A new goal counts from zero, although the agent may go on counting from the one before."""
         continues = intent is not None and intent.action == "set"
-        continues = continues or report is self._report or _same_origin(self._report, report)
-        self._token_base = (report.tokens_used or 0) if report is not None and continues else 0
-        self._time_base = (report.time_used_seconds or 0) if report is not None and continues else 0
-
-    def _rounds(self, report: Report, *, is_new: bool) -> list[Change]:
-        """The rounds that an agent which counts them itself has begun since its last word."""
-        before = self._report.iterations if self._report is not None and not is_new else None
-        return [RoundStarted()] * max(0, (report.iterations or 0) - (before or 0))
+        continues = continues or report is self._report or same_origin(self._report, report)
+        self._counters.start(report if continues else None)
 
     def _usage(self, report: Report, *, is_new: bool) -> list[Change]:
-        last = self._report if self._report is not None and _same_origin(self._report, report) else None
+        last = self._report if self._report is not None and same_origin(self._report, report) else None
         if last is None and not is_new:
             last = self._report
-        tokens = (report.tokens_used or 0) - ((last.tokens_used or 0) if last else 0)
-        seconds = (report.time_used_seconds or 0) - ((last.time_used_seconds or 0) if last else 0)
-        changes: list[Change] = []
-        if tokens > 0:
-            changes.append(TokensUsed(tokens))
-        if seconds > 0:
-            changes.append(TimeUsed(seconds))
-        return changes
+        return usage_between(last, report)
 
     def _goal(self, report: Report, created_at: int, *, is_new: bool) -> Goal:
         before = None if is_new else self.confirmed
-        tokens, seconds, rounds = (
-            (before.tokens_used, before.time_used_seconds, before.iterations) if before else (None, None, None)
-        )
+        rounds = before.iterations if before else None
         return Goal(
             objective=report.objective,
             status=report.status,
@@ -275,8 +260,8 @@ class Tracker:
             iterations=rounds if report.iterations is None else report.iterations,
             last_reason=report.last_reason,
             token_budget=report.token_budget,
-            tokens_used=_counter(report.tokens_used, self._token_base, tokens),
-            time_used_seconds=_counter(report.time_used_seconds, self._time_base, seconds),
+            tokens_used=self._counters.tokens(report, before),
+            time_used_seconds=self._counters.seconds(report, before),
             budget_spent=report.budget_spent,
         )
 
@@ -303,18 +288,6 @@ class Tracker:
         return between(before, goal, is_new=is_new, restored=restored, ended=ended)
 
 
-def _same_origin(left: Report | None, right: Report | None) -> bool:
-    """Whether two reports are about one goal of the agent's own, by its own creation time."""
-    return left is not None and right is not None and left.created_at == right.created_at
-
-
 def _named(report: Report) -> tuple[object, int | None]:
     """What names a goal where the agent names it; an edit of it keeps the name."""
     return report.reference and report.reference[0], report.created_at
-
-
-def _counter(said: int | None, base: int, before: int | None) -> int | None:
-    """A counter since the goal began; it never falls."""
-    if said is None:
-        return before
-    return max(said - base, before or 0, 0)

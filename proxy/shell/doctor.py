@@ -5,6 +5,7 @@ Nothing is asked of the agent but ``initialize``: no session, no model call.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -70,7 +71,8 @@ def examine(command: Sequence[str], settings: Settings, timeout: float) -> Diagn
     engine = Engine(rules, choose, os.urandom(8).hex(), lambda: "")
     process = AgentProcess(command)
     try:
-        os.write(process.stdin, _introduction(engine))
+        with contextlib.suppress(BrokenPipeError):  # It has ended already; what it said is read below.
+            os.write(process.stdin, _introduction(engine))
         answer = _answer(process, time.monotonic() + timeout)
     finally:
         process.end_group()
@@ -92,7 +94,7 @@ def _introduction(engine: Engine) -> bytes:
 def _answer(process: AgentProcess, deadline: float) -> bytes:
     """The line that answers the introduction; anything before it is skipped."""
     buffer = LineBuffer()
-    while select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+    while (left := deadline - time.monotonic()) > 0 and select.select([process.stdout], [], [], left)[0]:
         chunk = os.read(process.stdout, _CHUNK)
         if not chunk:
             raise NoAnswer("the agent ended without an answer to initialize; what it said is above")

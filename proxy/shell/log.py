@@ -5,6 +5,7 @@ The text of messages is left out unless it is asked for.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any, Final
 
@@ -52,7 +53,15 @@ class Log:
     def _write(self, level: str, event: str, **fields: Any) -> None:
         if self._logger is None:
             self._logger = _logger(self._settings)
-        getattr(self._logger, level)(event, **fields)
+        with contextlib.suppress(OSError):  # Nobody reads the logs any more, which is no reason to stop the relay.
+            getattr(self._logger, level)(event, **fields)
+
+
+def complain(text: str) -> None:
+    """Write a line for the person who started the program, if anybody can read it."""
+    with contextlib.suppress(OSError, AttributeError):
+        sys.stderr.write(f"goalproxy: {text}\n")
+        sys.stderr.flush()
 
 
 def _is_warning(fact: facts.Fact) -> bool:

@@ -6,11 +6,12 @@ directory it is, nobody has to guess. While nothing is followed, no thread runs 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from goalproxy.proxy.core.actions import FollowLog, LeaveLog, ReadLog
 from goalproxy.proxy.wire.tail import LogTail
@@ -18,6 +19,8 @@ from goalproxy.proxy.wire.tail import LogTail
 _INTERVAL = 0.2
 """Seconds between two looks at the logs that are followed."""
 _CHUNK = 1 << 20
+_BEFORE = 256
+"""Bytes before the place of reading that are compared, to see whether the log has been written anew."""
 _REMEMBERED = 4096
 """Lines of interest that are known again when a log is written anew."""
 _LONGEST_HISTORY = 1 << 28
@@ -59,7 +62,7 @@ class LogFollower:
             if log is None or history:
                 log = self._logs[session_id] = _Log(self._root or projects(), session_id, mark)
                 if not history:
-                    log.skip()
+                    log.begin_at_end()
             self._followed.add(session_id)
             if history:
                 self._want(session_id, history=True)
@@ -115,19 +118,20 @@ class _Log:
         self._path: Path | None = None
         self._file = (0, 0)
         self._read_to = 0
+        self._known_to = 0
         self._seen: dict[bytes, None] = {}
+        self._before = b""
 
     @property
     def found(self) -> bool:
         """Whether there is such a log."""
         return self._find() is not None
 
-    def skip(self) -> None:
-        """Pass over what is there already."""
+    def begin_at_end(self) -> None:
+        """What is there already is no news. It is read all the same, to be known again if the log is written anew."""
         path = self._find()
-        if path is not None:
-            status = path.stat()
-            self._file, self._read_to = (status.st_dev, status.st_ino), status.st_size
+        with contextlib.suppress(OSError):
+            self._known_to = path.stat().st_size if path is not None else 0
 
     def read(self) -> Iterator[bytes]:
         """The new lines of interest, each once, though the log be cut short and written again."""
@@ -136,17 +140,33 @@ class _Log:
             return
         try:
             with path.open("rb") as log:
-                self._seek(os.fstat(log.fileno()))
+                self._seek(log, os.fstat(log.fileno()))
                 log.seek(self._read_to)
-                while chunk := log.read(_CHUNK):
-                    self._read_to += len(chunk)
-                    yield from filter(self._is_new, self._tail.feed(chunk))
+                while chunk := log.read(self._limit()):
+                    yield from self._news(chunk)
         except OSError:
             self._path = None
 
-    def _seek(self, status: os.stat_result) -> None:
+    def _limit(self) -> int:
+        """How much to read at once: not beyond the border between what is known and what is news."""
+        left = self._known_to - self._read_to
+        return min(_CHUNK, left) if left > 0 else _CHUNK
+
+    def _news(self, chunk: bytes) -> list[bytes]:
+        self._read_to += len(chunk)
+        self._before = (self._before + chunk)[-_BEFORE:]
+        new = [line for line in self._tail.feed(chunk) if self._is_new(line)]
+        return new if self._read_to > self._known_to else []
+
+    def _seek(self, log: BinaryIO, status: os.stat_result) -> None:
         file = (status.st_dev, status.st_ino)
-        if file != self._file or status.st_size < self._read_to:
+        same = file == self._file and status.st_size >= self._read_to
+        if same:
+            log.seek(self._read_to - len(self._before))
+            same = log.read(len(self._before)) == self._before
+        if not same:
+            self._before = b""
+            self._known_to = self._known_to if self._file == (0, 0) else 0
             self._file = file
             self._read_to = max(0, status.st_size - _LONGEST_HISTORY)
             self._tail.restart()
@@ -164,7 +184,10 @@ class _Log:
             return self._path
         # A session's id is a file's name here, and must not lead anywhere else.
         safe = os.sep not in self._name and "\0" not in self._name
-        self._path = next(self._root.glob(f"*/{_literal(self._name)}"), None) if safe else None
+        try:
+            self._path = next(self._root.glob(f"*/{_literal(self._name)}"), None) if safe else None
+        except (OSError, ValueError):
+            self._path = None
         return self._path
 
 

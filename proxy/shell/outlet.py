@@ -8,6 +8,7 @@ leaves the line here, and a helper thread writes it.
 from __future__ import annotations
 
 import os
+import select
 import threading
 from collections import deque
 
@@ -29,6 +30,11 @@ class Outlet:
     def put(self, data: bytes) -> None:
         """Queue bytes; what was put first is written first. Nothing is written yet."""
         self._queue.append(data)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something waits for the peer to read."""
+        return bool(self._queue) or self._writing.locked()
 
     def flush(self) -> None:
         """Write everything queued, waiting for the peer as long as it takes."""
@@ -71,6 +77,13 @@ class Outlet:
         view = memoryview(data)
         try:
             while view:
-                view = view[os.write(self._descriptor, view) :]
+                view = self._write_some(view)
         except OSError:
             self.broken = True
+
+    def _write_some(self, view: memoryview) -> memoryview:
+        try:
+            return view[os.write(self._descriptor, view) :]
+        except BlockingIOError:  # Whoever started the proxy shares the descriptor, and made it so.
+            select.select([], [self._descriptor], [])
+            return view

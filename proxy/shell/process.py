@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,10 +39,14 @@ class AgentProcess:
             raise CannotStart(f"cannot start {command[0]!r}: {error}", 126) from error
         os.close(theirs_in)
         os.close(theirs_out)
+        self.ended = threading.Event()
+        """Set once the agent has ended."""
 
     def wait(self) -> int:
         """Wait for the agent's end; the exit code, or the negative number of the signal that killed it."""
-        return self._process.wait()
+        status = self._process.wait()
+        self.ended.set()
+        return status
 
     def signal(self, number: int) -> bool:
         """Send a signal to the whole group; False if nobody is left in it."""

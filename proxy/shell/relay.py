@@ -7,6 +7,7 @@ under the lock, and what comes of it is queued before the lock is let go, so tha
 from __future__ import annotations
 
 import os
+import select
 import threading
 import time
 from collections import deque
@@ -82,10 +83,7 @@ class Relay:
     def _pump(self, source: int, way: _Way) -> None:
         buffer = LineBuffer()
         while not way.outlet.broken:
-            try:
-                chunk = os.read(source, _CHUNK)
-            except OSError:
-                break
+            chunk = _read(source)
             if not chunk:
                 break
             block = buffer.feed(chunk)
@@ -206,6 +204,17 @@ class Relay:
         self._count(towards, "injected", line)
         if way is not towards:
             towards.outlet.nudge()
+
+
+def _read(source: int) -> bytes:
+    """What a peer sent, nothing at its end."""
+    while True:
+        try:
+            return os.read(source, _CHUNK)
+        except BlockingIOError:  # Whoever started the proxy shares the descriptor, and made it so.
+            select.select([source], [], [])
+        except OSError:
+            return b""
 
 
 def _now() -> int:

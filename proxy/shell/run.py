@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 import threading
 from collections.abc import Callable, Sequence
 
@@ -21,7 +20,7 @@ from goalproxy.proxy.settings import Settings
 
 from .agent_version import version_of
 from .goal_services import GoalServices
-from .log import Log
+from .log import Log, complain
 from .outlet import Outlet
 from .process import AgentProcess, leave
 from .relay import Relay
@@ -43,21 +42,20 @@ def run(command: Sequence[str], settings: Settings) -> None:
         listener = admin.bind(settings.admin)
     process = AgentProcess(command)
     _forward_signals(process)
-    log = Log(settings)
+    log, client = Log(settings), Outlet(_STDOUT)
     services = GoalServices(settings)
     engine = Engine(
         policy(command, settings, services.tools), choose, os.urandom(8).hex(), lambda: os.urandom(16).hex()
     )
-    trace = log.message if log.traces else None
-    relay = Relay(engine, Outlet(_STDOUT), Outlet(process.stdin), services, trace)
+    relay = Relay(engine, client, Outlet(process.stdin), services, log.message if log.traces else None)
     services.emit = relay.take
     relay.observers += [services.observe, log.fact]
     if listener is not None:
-        sys.stderr.write(f"goalproxy: metrics on {admin.url(listener)}/metrics\n")
+        complain(f"metrics on {admin.url(listener)}/metrics")
         observer, registry = admin.telemetry(relay.traffic)
         relay.observers.append(observer)
         admin.serve(listener, registry)
-    status = _supervise(process, relay)
+    status = _supervise(process, relay, client)
     services.end()
     leave(status)
 
@@ -83,21 +81,23 @@ def policy(command: Sequence[str], settings: Settings, tools: Callable[[], ToolS
     )
 
 
-def _supervise(process: AgentProcess, relay: Relay) -> int:
+def _supervise(process: AgentProcess, relay: Relay, client: Outlet) -> int:
     """Relay until the agent ends; its exit status, negative for a signal."""
-    ended = threading.Event()
-    threading.Thread(target=_read_client, args=(process, relay, ended), name="client", daemon=True).start()
+    threading.Thread(target=_read_client, args=(process, relay), name="client", daemon=True).start()
     reader = threading.Thread(target=relay.pump_agent, args=(process.stdout,), name="agent", daemon=True)
     reader.start()
     status = process.wait()
-    ended.set()
     process.end_group()
     reader.join(_LAST_WORDS)
+    while reader.is_alive() and client.busy:  # The client reads late; what the agent has said is still its to read.
+        reader.join(_LAST_WORDS)
     return status
 
 
 def _forward_signals(process: AgentProcess) -> None:
     """Send every signal that comes on to the agent's group; one that is ignored stays so.
+
+    Once the agent has ended, a signal ends the proxy, which then only waits for its client to read.
 
     The signals are blocked in every thread, and one thread takes them as they come: a handler would run in the main
     thread alone, which can be on its way into a wait that nothing interrupts.
@@ -107,15 +107,18 @@ def _forward_signals(process: AgentProcess) -> None:
 
     def forward() -> None:
         while True:
-            process.signal(signal.sigwait(forwarded))
+            number = signal.sigwait(forwarded)
+            process.signal(number)
+            if process.ended.is_set():
+                leave(-number)
 
     threading.Thread(target=forward, name="signals", daemon=True).start()
 
 
-def _read_client(process: AgentProcess, relay: Relay, ended: threading.Event) -> None:
+def _read_client(process: AgentProcess, relay: Relay) -> None:
     relay.pump_client(_STDIN)
     _wait_for_deaf_client()
-    if not ended.wait(_CLIENT_GONE_GRACE):
+    if not process.ended.wait(_CLIENT_GONE_GRACE):
         process.end_group()
 
 
