@@ -63,6 +63,42 @@ GOAL_STATUSES_UNKNOWN: Final = Metric(
     "Statements of the agent with a status that is not known; the goal was published as paused.",
     ("agent",),
 )
+ROUNDS_ENDED: Final = Metric(
+    "goalproxy_goal_rounds_ended_total",
+    "counter",
+    "Rounds of goals that goalproxy keeps, by how they ended: the agent's stop reason, or error.",
+    ("agent", "outcome"),
+)
+ROUND_SECONDS: Final = Metric(
+    "goalproxy_goal_round_seconds_total",
+    "counter",
+    "Seconds that the rounds of goals that goalproxy keeps took, by how they ended.",
+    ("agent", "outcome"),
+)
+BACKOFF_SECONDS: Final = Metric(
+    "goalproxy_goal_backoff_seconds_total",
+    "counter",
+    "Seconds that goalproxy put between rounds beyond the least interval, since a round failed or did little.",
+    ("agent",),
+)
+STOPS: Final = Metric(
+    "goalproxy_goal_stops_total",
+    "counter",
+    "Goals that goalproxy keeps and that stopped being active, by reason, such as no-progress or round-limit.",
+    ("agent", "reason"),
+)
+TOOL_CALLS: Final = Metric(
+    "goalproxy_goal_tool_calls_total",
+    "counter",
+    "Calls of the model's goal tools, by tool and by result: ok, or the code of the refusal.",
+    ("agent", "tool", "result"),
+)
+CHECKS: Final = Metric(
+    "goalproxy_goal_checks_total",
+    "counter",
+    "Runs of the operator's check, by result: passed or failed.",
+    ("agent", "result"),
+)
 CONTROL_REQUESTS: Final = Metric(
     "goalproxy_goal_control_requests_total",
     "counter",
@@ -121,6 +157,12 @@ CATALOGUE: Final = (
     GOAL_SECONDS,
     GOAL_REPORTS_IGNORED,
     GOAL_STATUSES_UNKNOWN,
+    ROUNDS_ENDED,
+    ROUND_SECONDS,
+    BACKOFF_SECONDS,
+    STOPS,
+    TOOL_CALLS,
+    CHECKS,
     CONTROL_REQUESTS,
     COMMANDS,
     *TRAFFIC,

@@ -48,8 +48,25 @@ class Observer:
             self._count(catalogue.NOT_REWRITTEN, 1, fact.method)
         elif isinstance(fact, facts.AgentIdentified):
             self._on_agent(fact)
-        else:
+        elif isinstance(fact, facts.AgentEnded):
             self._set(catalogue.AGENT_UP, 0, self._agent)
+        else:
+            self._on_owned(fact)
+
+    def _on_owned(self, fact: facts.OwnedFact) -> None:
+        """What happened to a goal that the proxy keeps, beside what happens to any."""
+        agent = self._agent
+        if isinstance(fact, facts.RoundEnded):
+            self._count(catalogue.ROUNDS_ENDED, 1, agent, fact.outcome)
+            self._count(catalogue.ROUND_SECONDS, fact.milliseconds / 1000, agent, fact.outcome)
+        elif isinstance(fact, facts.BackedOff):
+            self._count(catalogue.BACKOFF_SECONDS, fact.milliseconds / 1000, agent)
+        elif isinstance(fact, facts.OwnedGoalStopped):
+            self._count(catalogue.STOPS, 1, agent, fact.reason)
+        elif isinstance(fact, facts.ToolAnswered):
+            self._count(catalogue.TOOL_CALLS, 1, agent, fact.tool, fact.result)
+        else:
+            self._count(catalogue.CHECKS, 1, agent, "passed" if fact.passed else "failed")
 
     def _on_agent(self, fact: facts.AgentIdentified) -> None:
         self._gauges[catalogue.AGENT_UP].clear()

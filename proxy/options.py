@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -23,42 +22,11 @@ app = typer.Typer(
 )
 
 
-class AgentKind(StrEnum):
-    """Values of ``--agent-kind``."""
-
-    auto = "auto"
-    codex = "codex"
-    other = "other"
-
-
-class OnCancel(StrEnum):
-    """Values of ``--on-cancel``."""
-
-    pause = "pause"
-    turn = "turn"
-
-
-class LogLevel(StrEnum):
-    """Values of ``--log-level``."""
-
-    debug = "debug"
-    info = "info"
-    warning = "warning"
-    error = "error"
-
-
-class LogFormat(StrEnum):
-    """Values of ``--log-format``."""
-
-    text = "text"
-    json = "json"
-
-
 _DEFAULT = Settings()
 _ALONE = frozenset({"doctor", "--help", "--version", "--install-completion", "--show-completion"})
 """Words that make sense without an agent's command, or say themselves that it is missing."""
 _AgentKind = Annotated[
-    AgentKind | None,
+    Literal["auto", "codex", "other"] | None,
     typer.Option(help=f"The agent's family, if its command line hides it. [default: {_DEFAULT.agent_kind}]"),
 ]
 _Config = Annotated[str | None, typer.Option(metavar="FILE", help="Read settings from this TOML file.")]
@@ -78,16 +46,69 @@ def sidecar(
         typer.Option(metavar="HOST:PORT", help="Serve /metrics there; port 0 takes a free one. [default: off]"),
     ] = None,
     on_cancel: Annotated[
-        OnCancel | None,
+        Literal["pause", "turn"] | None,
         typer.Option(help=f"What session/cancel does to the goal, too. [default: {_DEFAULT.on_cancel}]"),
+    ] = None,
+    goals: Annotated[
+        Literal["auto", "native", "emulated", "off"] | None,
+        typer.Option(help=f"Who keeps goals; auto: the agent if it can, else goalproxy. [default: {_DEFAULT.goals}]"),
+    ] = None,
+    on_prompt: Annotated[
+        Literal["interrupt", "queue"] | None,
+        typer.Option(help=f"What a prompt does to a round that goalproxy runs. [default: {_DEFAULT.on_prompt}]"),
+    ] = None,
+    turns: Annotated[
+        Literal["detached", "held"] | None,
+        typer.Option(
+            help=f"Answer the prompt that sets a goal at once, or when the goal stops. [default: {_DEFAULT.turns}]"
+        ),
+    ] = None,
+    max_rounds: Annotated[
+        int | None, typer.Option(metavar="N", help=f"Rounds that a goal may take. [default: {_DEFAULT.max_rounds}]")
+    ] = None,
+    token_budget: Annotated[
+        int | None, typer.Option(metavar="N", help="Tokens that a goal may use. [default: no limit]")
+    ] = None,
+    time_budget: Annotated[
+        int | None, typer.Option(metavar="SECONDS", help="Time that a goal may be active. [default: no limit]")
+    ] = None,
+    min_interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help=f"Least time from the start of a round to that of the next. [default: {_DEFAULT.min_interval:g}]",
+        ),
+    ] = None,
+    blocked_after: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help=f"Rounds before the model may report that it is blocked. [default: {_DEFAULT.blocked_after}]",
+        ),
+    ] = None,
+    check: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="A goal is complete only if this succeeds, such as 'make test'."),
+    ] = None,
+    check_timeout: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help=f"Time that the check may take. [default: {_DEFAULT.check_timeout:g}]"),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep goalproxy's own goals there. [default: $XDG_STATE_HOME/goalproxy/goals.sqlite]",
+        ),
     ] = None,
     agent_kind: _AgentKind = None,
     config: _Config = None,
     log_level: Annotated[
-        LogLevel | None, typer.Option(help=f"Log to stderr from this level on. [default: {_DEFAULT.log_level}]")
+        Literal["debug", "info", "warning", "error"] | None,
+        typer.Option(help=f"Log to stderr from this level on. [default: {_DEFAULT.log_level}]"),
     ] = None,
     log_format: Annotated[
-        LogFormat | None, typer.Option(help=f"How log lines look. [default: {_DEFAULT.log_format}]")
+        Literal["text", "json"] | None, typer.Option(help=f"How log lines look. [default: {_DEFAULT.log_format}]")
     ] = None,
     log_content: Annotated[
         bool | None, typer.Option("--log-content/--no-log-content", help="Let logs contain the text of messages.")
@@ -105,6 +126,17 @@ def sidecar(
     given = {
         "admin": admin,
         "on_cancel": on_cancel,
+        "goals": goals,
+        "on_prompt": on_prompt,
+        "turns": turns,
+        "max_rounds": max_rounds,
+        "token_budget": token_budget,
+        "time_budget": time_budget,
+        "min_interval": min_interval,
+        "blocked_after": blocked_after,
+        "check": check,
+        "check_timeout": check_timeout,
+        "store": store,
         "agent_kind": agent_kind,
         "log_level": log_level,
         "log_format": log_format,
@@ -144,10 +176,8 @@ def _refuse_options(context: typer.Context) -> None:
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given, as plain values."""
-    return {
-        name: str(value) if isinstance(value, StrEnum) else value for name, value in values.items() if value is not None
-    }
+    """The options that were given."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def parse(words: Sequence[str], command: Sequence[str]) -> None:

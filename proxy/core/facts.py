@@ -53,6 +53,18 @@ class RoundEnded(Struct, frozen=True):
     milliseconds: int
 
 
+class BackedOff(Struct, frozen=True):
+    """The next round of a goal that the proxy owns has to wait longer than the least interval, by so much."""
+
+    milliseconds: int
+
+
+class OwnedGoalStopped(Struct, frozen=True):
+    """A goal that the proxy owns is active no more; ``reason`` is its code, or the status if there is none."""
+
+    reason: str
+
+
 class ToolAnswered(Struct, frozen=True):
     """A tool call of the model's was answered; ``result`` is ``ok`` or the code of the refusal."""
 
@@ -76,14 +88,7 @@ class AgentEnded(Struct, frozen=True):
     """Nothing will come from the agent any more."""
 
 
-Fact = (
-    AgentIdentified
-    | GoalChanged
-    | ControlAnswered
-    | CommandSeen
-    | NotRewritten
-    | RoundEnded
-    | ToolAnswered
-    | CheckRan
-    | AgentEnded
-)
+OwnedFact = RoundEnded | BackedOff | OwnedGoalStopped | ToolAnswered | CheckRan
+"""What is told of goals that the proxy owns, beside ``GoalChanged``."""
+
+Fact = AgentIdentified | GoalChanged | ControlAnswered | CommandSeen | NotRewritten | OwnedFact | AgentEnded

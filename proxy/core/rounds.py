@@ -9,6 +9,7 @@ from msgspec import UnsetType
 
 from goalproxy.mappers.base import at, has
 from goalproxy.proxy.goal.changes import Change, GoalStopped, StatusChanged
+from goalproxy.proxy.goal.owned import OwnedGoal
 from goalproxy.proxy.goal.rounds import Ended, Verdict, continuation
 from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter
 from goalproxy.proxy.wire import acp, jsonrpc
@@ -18,7 +19,7 @@ from .actions import Relay, RunCheck, SetTimer, StoreGoal, Swallow, ToAgent
 from .connection import Connection
 from .driver import Driver
 from .events import CheckDone, FromAgent
-from .facts import GoalChanged, RoundEnded
+from .facts import BackedOff, CheckRan, GoalChanged, OwnedGoalStopped, RoundEnded
 from .holding import release
 from .replies import end_of_turn
 from .session import Session, WaitingRound
@@ -149,7 +150,12 @@ def _end(connection: Connection, session: Session, stop: str, error: str, result
 
 def _follow(connection: Connection, session: Session, verdict: Verdict) -> None:
     driver = session.driver
-    if driver is None or verdict.operation == "continue":
+    if driver is None:
+        return
+    if verdict.operation == "continue":
+        extra = verdict.delay - driver.limits.min_interval
+        if extra > 0:
+            connection.record(BackedOff(extra))
         return
     if verdict.operation == "complete":
         claim(connection, session, None)
@@ -174,6 +180,7 @@ def on_check_done(connection: Connection, event: CheckDone) -> None:
     if session is None or session.driver is None or not session.checking:
         return
     session.checking = False
+    connection.record(CheckRan(event.passed))
     driver = session.driver
     if driver.goal is None or driver.goal.status != "active":
         return
@@ -200,6 +207,8 @@ def commit(connection: Connection, session: Session, changes: Iterable[Change]) 
     for change in changes:
         connection.record(GoalChanged("emulated", change))
     if driver.goal != session.stored:
+        if session.stored is not None and session.stored.status == "active":
+            _record_stop(connection, driver.goal)
         session.stored = driver.goal
         connection.do(StoreGoal(session.id, driver.goal))
     connection.publish(session)
@@ -207,6 +216,13 @@ def commit(connection: Connection, session: Session, changes: Iterable[Change]) 
         opened, session.open_prompts = session.open_prompts, []
         for ident in opened:
             connection.answer(ident, end_of_turn(connection))
+
+
+def _record_stop(connection: Connection, goal: OwnedGoal | None) -> None:
+    if goal is None:
+        connection.record(OwnedGoalStopped("clear"))
+    elif goal.status != "active":
+        connection.record(OwnedGoalStopped(goal.code or goal.status))
 
 
 def end(connection: Connection, session: Session) -> None:
