@@ -84,8 +84,8 @@ BACKOFF_SECONDS: Final = Metric(
 STOPS: Final = Metric(
     "goalproxy_goal_stops_total",
     "counter",
-    "Goals that goalproxy keeps and that stopped being active, by reason, such as no-progress or round-limit.",
-    ("agent", "reason"),
+    "Goals that goalproxy keeps and that stopped being active, by code, such as no-progress or round-limit.",
+    ("agent", "code"),
 )
 TOOL_CALLS: Final = Metric(
     "goalproxy_goal_tool_calls_total",

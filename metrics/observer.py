@@ -62,7 +62,7 @@ class Observer:
         elif isinstance(fact, facts.BackedOff):
             self._count(catalogue.BACKOFF_SECONDS, fact.milliseconds / 1000, agent)
         elif isinstance(fact, facts.OwnedGoalStopped):
-            self._count(catalogue.STOPS, 1, agent, fact.reason)
+            self._count(catalogue.STOPS, 1, agent, fact.code)
         elif isinstance(fact, facts.ToolAnswered):
             self._count(catalogue.TOOL_CALLS, 1, agent, fact.tool, fact.result)
         else:

@@ -60,9 +60,9 @@ class BackedOff(Struct, frozen=True):
 
 
 class OwnedGoalStopped(Struct, frozen=True):
-    """A goal that the proxy owns is active no more; ``reason`` is its code, or the status if there is none."""
+    """A goal that the proxy owns is active no more; ``code`` says why, or is the status if there is no more to say."""
 
-    reason: str
+    code: str
 
 
 class ToolAnswered(Struct, frozen=True):
