@@ -34,8 +34,10 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-docs: $(READY) ## Write docs/metrics.md anew from the catalogue.
+docs: $(READY) ## Write docs/metrics.md and docs/transitions.md anew from the code.
 	$(BIN)/python -c 'from goalproxy.metrics.page import render; print(render(), end="")' > docs/metrics.md
+	$(BIN)/python -c 'from goalproxy.proxy.goal.owned import transitions_page; print(transitions_page(), end="")' \
+		> docs/transitions.md
 
 lock: ## Write requirements.lock anew from pyproject.toml.
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade \

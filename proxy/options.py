@@ -29,6 +29,10 @@ _AgentKind = Annotated[
     Literal["auto", "codex", "other"] | None,
     typer.Option(help=f"The agent's family, if its command line hides it. [default: {_DEFAULT.agent_kind}]"),
 ]
+_Goals = Annotated[
+    Literal["auto", "native", "emulated", "off"] | None,
+    typer.Option(help=f"Who keeps goals; auto: the agent if it can, else goalproxy. [default: {_DEFAULT.goals}]"),
+]
 _Config = Annotated[str | None, typer.Option(metavar="FILE", help="Read settings from this TOML file.")]
 
 
@@ -49,10 +53,7 @@ def sidecar(
         Literal["pause", "turn"] | None,
         typer.Option(help=f"What session/cancel does to the goal, too. [default: {_DEFAULT.on_cancel}]"),
     ] = None,
-    goals: Annotated[
-        Literal["auto", "native", "emulated", "off"] | None,
-        typer.Option(help=f"Who keeps goals; auto: the agent if it can, else goalproxy. [default: {_DEFAULT.goals}]"),
-    ] = None,
+    goals: _Goals = None,
     on_prompt: Annotated[
         Literal["interrupt", "queue"] | None,
         typer.Option(help=f"What a prompt does to a round that goalproxy runs. [default: {_DEFAULT.on_prompt}]"),
@@ -150,6 +151,7 @@ def doctor(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for the agent's answer.")] = 30.0,
+    goals: _Goals = None,
     agent_kind: _AgentKind = None,
     config: _Config = None,
 ) -> None:
@@ -162,7 +164,7 @@ def doctor(
         raise UsageError("an agent's command is missing; write: goalproxy doctor [OPTIONS] -- AGENT_COMMAND")
     from .shell.doctor import examine, print_json, print_table  # noqa: PLC0415 - only for this command
 
-    diagnosis = examine(context.obj, load(_given({"agent_kind": agent_kind}), config), timeout)
+    diagnosis = examine(context.obj, load(_given({"goals": goals, "agent_kind": agent_kind}), config), timeout)
     (print_json if as_json else print_table)(diagnosis)
     raise typer.Exit(diagnosis.exit_code)
 

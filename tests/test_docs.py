@@ -11,6 +11,7 @@ from typer.main import get_command
 from goalproxy.mappers import MAPPERS
 from goalproxy.metrics import page
 from goalproxy.metrics.catalogue import CATALOGUE
+from goalproxy.proxy.goal.owned import transitions_page
 from goalproxy.proxy.options import app
 from goalproxy.proxy.settings import Settings
 
@@ -34,6 +35,10 @@ def options() -> set[str]:
 
 def test_the_page_of_metrics_is_the_catalogue() -> None:
     assert (ROOT / "docs" / "metrics.md").read_text() == page.render(), "run `make docs`"
+
+
+def test_the_page_of_transitions_is_the_table() -> None:
+    assert (ROOT / "docs" / "transitions.md").read_text() == transitions_page(), "run `make docs`"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

@@ -18,7 +18,7 @@ from goalproxy.proxy.wire.envelope import Id, IdKey
 
 from .actions import Action, Record, Relay, Rewrite, ToAgent, ToClient
 from .driver import Limits
-from .facts import Fact, GoalChanged
+from .facts import Fact, GoalChanged, Owner
 from .ids import Ids
 from .session import PendingControl, Question, Session, WaitingRound
 
@@ -48,6 +48,15 @@ class Policy(Struct, frozen=True):
     check: str | None = None
     limits: Limits = Limits()
     tools: Callable[[], ToolServer] | None = None
+
+
+def owner_of(goals: str, mapper: Mapper) -> Owner | None:
+    """Who keeps the goals of an agent, by the operator's choice of ``goals``; None for nobody."""
+    if goals == "off":
+        return None
+    if goals != "emulated" and mapper.keeps_goals:
+        return "native"
+    return None if goals == "native" else "emulated"
 
 
 class Awaited(Struct, frozen=True):
@@ -104,16 +113,14 @@ class Connection:
     @property
     def goals(self) -> Mapper | None:
         """The mapper, if the agent keeps goals, and may."""
-        if self.mapper is None or not self.mapper.keeps_goals or self.policy.goals in ("emulated", "off"):
+        if self.mapper is None or owner_of(self.policy.goals, self.mapper) != "native":
             return None
         return self.mapper
 
     @property
     def emulates(self) -> bool:
         """Whether the proxy owns the goals of this agent."""
-        if self.mapper is None or self.policy.goals in ("native", "off"):
-            return False
-        return self.policy.goals == "emulated" or not self.mapper.keeps_goals
+        return self.mapper is not None and owner_of(self.policy.goals, self.mapper) == "emulated"
 
     @property
     def strips_air(self) -> bool:

@@ -44,6 +44,25 @@ TRANSITIONS: Final[dict[tuple[Status, Operation], Status | None]] = {
 makes another goal."""
 
 
+def transitions_page() -> str:
+    """The table of transitions as a page of the docs."""
+    statuses = list(dict.fromkeys(status for status, _ in TRANSITIONS))
+    operations = list(dict.fromkeys(operation for _, operation in TRANSITIONS))
+    lines = [
+        "# Transitions",
+        "",
+        "Written by `make docs` from `proxy/goal/owned.py`. What an operation makes of a goal that goalproxy keeps.",
+        "A row is a status. A dash is refused; `set` always works, and makes another goal.",
+        "",
+        f"| status | {' | '.join(operations)} |",
+        f"|---|{'---|' * len(operations)}",
+    ]
+    for status in statuses:
+        cells = [TRANSITIONS.get((status, operation), "-") or "no goal" for operation in operations]
+        lines.append(f"| {status} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 class Refused(ValueError):
     """An operation that cannot be; ``code`` is one of a fixed list, the text a sentence. Nothing has changed."""
 

@@ -21,8 +21,10 @@ from msgspec.structs import asdict
 from goalproxy.mappers import choose
 from goalproxy.mappers.base import Agent, Mapper, at
 from goalproxy.proxy.core.actions import Relay, Rewrite
+from goalproxy.proxy.core.connection import Policy, owner_of
 from goalproxy.proxy.core.engine import Engine
 from goalproxy.proxy.core.events import FromAgent, FromClient
+from goalproxy.proxy.core.facts import Owner
 from goalproxy.proxy.errors import Failure
 from goalproxy.proxy.goal.control import ACTIONS
 from goalproxy.proxy.settings import Settings
@@ -36,6 +38,7 @@ from .run import policy
 
 _ID = "goalproxy-doctor"
 _CHUNK = 1 << 16
+_KEEPER = {"native": "the agent", "emulated": "goalproxy, which works for them in rounds", None: "nobody"}
 
 
 class NoAnswer(Failure):
@@ -53,7 +56,7 @@ class Diagnosis(Struct, frozen=True):
     protocol: int
     dialect: str
     why: str
-    keeps_goals: bool
+    owner: Owner | None
     actions: list[str]
     slash_command: str
     declared_air: bool
@@ -78,7 +81,7 @@ def examine(command: Sequence[str], settings: Settings, timeout: float) -> Diagn
         process.end_group()
         process.signal(signal.SIGKILL)
         process.wait()
-    return _diagnose(command, declared_air=rules.declares_air, seen=_through(engine, answer), answer=answer)
+    return _diagnose(command, rules, _through(engine, answer), answer)
 
 
 def _introduction(engine: Engine) -> bytes:
@@ -123,7 +126,7 @@ def _forwarded(actions: Sequence[object], line: bytes) -> bytes:
     return line
 
 
-def _diagnose(command: Sequence[str], *, declared_air: bool, seen: dict[str, Any], answer: bytes) -> Diagnosis:
+def _diagnose(command: Sequence[str], rules: Policy, seen: dict[str, Any], answer: bytes) -> Diagnosis:
     agent = Agent.of(at(load(answer), "result") or {})
     mapper = choose(agent)
     actions = at(seen, "_meta", "goal", "actions") or []
@@ -134,33 +137,34 @@ def _diagnose(command: Sequence[str], *, declared_air: bool, seen: dict[str, Any
         protocol=at(seen, "protocolVersion") if isinstance(at(seen, "protocolVersion"), int) else 1,
         dialect=mapper.dialect,
         why=mapper.why(agent) or "",
-        keeps_goals=mapper.keeps_goals,
+        owner=owner_of(rules.goals, mapper),
         actions=actions,
-        slash_command=_slash_command(mapper),
-        declared_air=declared_air,
-        missing=_missing(mapper, actions, declared_air=declared_air),
+        slash_command=_slash_command(mapper, rules),
+        declared_air=rules.declares_air,
+        missing=_missing(mapper, rules, actions),
     )
 
 
-def _slash_command(mapper: Mapper) -> str:
-    if not mapper.keeps_goals or mapper.understands_command is False:
+def _slash_command(mapper: Mapper, rules: Policy) -> str:
+    owner = owner_of(rules.goals, mapper)
+    if owner == "emulated":
+        return "yes, by goalproxy"
+    if owner is None or mapper.understands_command is False:
         return "no"
-    return "yes" if mapper.understands_command else "yes, by the proxy unless the agent lists it"
+    return "yes" if mapper.understands_command else "yes, by goalproxy unless the agent lists it"
 
 
-def _missing(mapper: Mapper, actions: list[str], *, declared_air: bool) -> list[tuple[str, str]]:
-    if not mapper.keeps_goals:
-        return [
-            (
-                "goals: the agent keeps none, or tells nobody of them",
-                "use an agent that keeps goals; see docs/agents.md",
-            )
-        ]
+def _missing(mapper: Mapper, rules: Policy, actions: list[str]) -> list[tuple[str, str]]:
+    owner = owner_of(rules.goals, mapper)
+    if owner is None:
+        return [("goals: nobody keeps them", f"they are set to {rules.goals}; --goals auto lets goalproxy keep them")]
+    if owner == "emulated":
+        return []
     missing = []
     lacking = [action for action in ACTIONS if action not in actions]
     if lacking:
         missing.append((f"the controls {', '.join(lacking)}", "update the agent; newer versions take them"))
-    if mapper.hides_air and not declared_air:
+    if mapper.hides_air and not rules.declares_air:
         missing.append(
             ("the goal's state: the agent was not recognised before it started to speak", "add --agent-kind codex")
         )
@@ -180,10 +184,8 @@ def print_table(diagnosis: Diagnosis) -> None:
         ("protocol", f"ACP version {diagnosis.protocol}"),
         ("goals read as", f"{diagnosis.dialect}, because {diagnosis.why}"),
         ("AIR declared to it", "yes; what it adds is hidden from the client" if diagnosis.declared_air else "no"),
-        (
-            "client will see",
-            "the goal, by _meta.goal" if diagnosis.keeps_goals else "what the agent sends, and nothing more",
-        ),
+        ("goals kept by", _KEEPER[diagnosis.owner]),
+        ("client will see", "the goal, by _meta.goal" if diagnosis.owner else "what the agent sends, and nothing more"),
         ("controls", ", ".join(diagnosis.actions) or "none"),
         ("/goal", diagnosis.slash_command),
         *(("missing", f"{what}: {remedy}") for what, remedy in diagnosis.missing),

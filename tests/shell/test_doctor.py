@@ -42,9 +42,9 @@ def test_an_agent_whose_goals_work_is_reported_as_such(run: Run) -> None:
         "protocol": 1,
         "dialect": "neutral",
         "why": "the agent advertises _meta.goal",
-        "keeps_goals": True,
+        "owner": "native",
         "actions": ["set", "pause", "resume", "clear"],
-        "slash_command": "yes, by the proxy unless the agent lists it",
+        "slash_command": "yes, by goalproxy unless the agent lists it",
         "declared_air": False,
         "missing": [],
     }
@@ -58,22 +58,33 @@ def test_the_table_says_the_same_to_a_person(run: Run) -> None:
         "protocol            ACP version 1",
         "goals read as       neutral, because the agent advertises _meta.goal",
         "AIR declared to it  no",
+        "goals kept by       the agent",
         "client will see     the goal, by _meta.goal",
         "controls            set, pause, resume, clear",
-        "/goal               yes, by the proxy unless the agent lists it",
+        "/goal               yes, by goalproxy unless the agent lists it",
     ]
 
 
-def test_an_agent_without_goals_gives_1_and_a_remedy(run: Run) -> None:
+def test_goalproxy_keeps_the_goals_of_an_agent_without_any(run: Run) -> None:
     code, report = _examined(run, _introduced(_meta=None, agentInfo=None))
-    assert code == 1
-    assert (report["agent"], report["dialect"], report["keeps_goals"], report["actions"]) == ("", "none", False, [])
+    assert (code, report["missing"]) == (0, [])
+    assert (report["agent"], report["dialect"], report["owner"]) == ("", "none", "emulated")
+    assert (report["actions"], report["slash_command"]) == (["set", "pause", "resume", "clear"], "yes, by goalproxy")
+    table = run(["doctor", "--", *_introduced(_meta=None, agentInfo=None)]).stdout.decode()
+    assert "agent               does not say\n" in table
+    assert "goals kept by       goalproxy, which works for them in rounds\n" in table
+
+
+@pytest.mark.parametrize("goals", ["native", "off"])
+def test_goals_that_nobody_keeps_give_1_and_a_remedy(run: Run, goals: str) -> None:
+    agent = _introduced(_meta=None, agentInfo=None)
+    code, report = _examined(run, agent, "--goals", goals)
+    assert (code, report["owner"], report["actions"], report["slash_command"]) == (1, None, [], "no")
     [(what, remedy)] = report["missing"]
     assert what.startswith("goals:")
-    assert "use an agent that keeps goals" in remedy
-    ended = run(["doctor", "--", *_introduced(_meta=None, agentInfo=None)])
+    assert remedy == f"they are set to {goals}; --goals auto lets goalproxy keep them"
+    ended = run(["doctor", "--goals", goals, "--", *agent])
     assert ended.returncode == 1
-    assert b"agent               does not say\n" in ended.stdout
     assert f"missing             {what}: {remedy}\n" in ended.stdout.decode()
 
 
