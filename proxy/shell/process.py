@@ -41,6 +41,8 @@ class AgentProcess:
         os.close(theirs_out)
         self.ended = threading.Event()
         """Set once the agent has ended."""
+        self.signals: set[int] = set()
+        """The signals that others sent, and that were passed on."""
 
     def wait(self) -> int:
         """Wait for the agent's end; the exit code, or the negative number of the signal that killed it."""

@@ -89,15 +89,16 @@ def _supervise(process: AgentProcess, relay: Relay, client: Outlet) -> int:
     status = process.wait()
     process.end_group()
     reader.join(_LAST_WORDS)
-    while reader.is_alive() and client.busy:  # The client reads late; what the agent has said is still its to read.
-        reader.join(_LAST_WORDS)
+    while reader.is_alive() and client.busy and -status not in process.signals:
+        reader.join(_LAST_WORDS)  # The client reads late; what the agent has said is still its to read.
     return status
 
 
 def _forward_signals(process: AgentProcess) -> None:
     """Send every signal that comes on to the agent's group; one that is ignored stays so.
 
-    Once the agent has ended, a signal ends the proxy, which then only waits for its client to read.
+    Where that ends the agent, it ends the proxy too, whether or not its client reads. So does one that comes when the
+    agent has ended already.
 
     The signals are blocked in every thread, and one thread takes them as they come: a handler would run in the main
     thread alone, which can be on its way into a wait that nothing interrupts.
@@ -108,6 +109,7 @@ def _forward_signals(process: AgentProcess) -> None:
     def forward() -> None:
         while True:
             number = signal.sigwait(forwarded)
+            process.signals.add(number)
             process.signal(number)
             if process.ended.is_set():
                 leave(-number)

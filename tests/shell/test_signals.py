@@ -63,13 +63,15 @@ def test_an_agent_that_ends_orderly_on_sigterm_has_its_last_words_and_its_exit_c
 
 def test_a_signal_ends_an_agent_and_its_proxy_although_the_client_does_not_read(start: Start) -> None:
     agent = """
-        import os
-        os.write(2, b"writing" + bytes([10]))
+        import os, select
+        while select.select([], [1], [], 0.5)[1]:
+            os.write(1, b"x" * 100 + bytes([10]))
+        os.write(2, b"full" + bytes([10]))
         while True:
             os.write(1, b"x" * 100 + bytes([10]))
     """
     sidecar = start(python(agent))
-    assert sidecar.errors.line() == b"writing\n"
+    assert sidecar.errors.line() == b"full\n"
     sidecar.signal(signal.SIGTERM)
     assert sidecar.wait() == -signal.SIGTERM
 
