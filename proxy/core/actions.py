@@ -65,9 +65,13 @@ class ReadLog(Struct, frozen=True):
 
 
 class LeaveLog(Struct, frozen=True):
-    """Do not look at the log any more, until it is to be followed again; what comes meanwhile is read then."""
+    """Do not look at the log any more, until it is to be followed again; what comes meanwhile is read then.
+
+    With ``forget`` the session is over, and nothing of its log has to be remembered.
+    """
 
     session_id: str
+    forget: bool = False
 
 
 class StoreGoal(Struct, frozen=True):

@@ -53,7 +53,7 @@ class LogFollower:
         elif isinstance(action, ReadLog):
             self.read(action.session_id)
         else:
-            self.leave(action.session_id)
+            self.leave(action.session_id, forget=action.forget)
 
     def follow(self, session_id: str, mark: bytes, *, history: bool) -> None:
         """Begin to follow a log, or go on where it was left; ``history`` reads it from the beginning, once."""
@@ -75,10 +75,13 @@ class LogFollower:
                 self._want(session_id, history=False)
                 self._wake()
 
-    def leave(self, session_id: str) -> None:
-        """Do not look at a log any more."""
+    def leave(self, session_id: str, *, forget: bool = False) -> None:
+        """Do not look at a log any more; ``forget`` where it was read to, too."""
         with self._changed:
             self._followed.discard(session_id)
+            if forget:
+                self._wanted.pop(session_id, None)
+                self._logs.pop(session_id, None)
 
     def _want(self, session_id: str, *, history: bool) -> None:
         self._wanted[session_id] = self._wanted.get(session_id, False) or history

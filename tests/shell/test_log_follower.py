@@ -348,6 +348,19 @@ def test_followed_logs_are_looked_at_without_being_asked_for(tmp_path: Path) -> 
         here.follower.leave(name)
 
 
+def test_a_log_that_is_forgotten_is_no_longer_looked_at_even_when_somebody_asks(tmp_path: Path) -> None:
+    here = Desk(tmp_path)
+    for name in "st":
+        append(here.log(name), goal(1) + b"\n")
+        here.follow(name)
+    here.follower.leave("s", forget=True)
+    here.follower.read("s")
+    assert here.look("t").session_id == "t"
+    told = here.follow("s")
+    assert told is not None
+    assert told.lines == [goal(1)]
+
+
 def test_no_thread_runs_before_a_log_is_followed(tmp_path: Path) -> None:
     before = threading.active_count()
     LogFollower(lambda *_, **__: None, tmp_path)
