@@ -16,20 +16,20 @@ Id = int | float | str | bool | None
 IdKey = tuple[type, Id]
 
 
-class UpdatePeek(Struct, frozen=True):
+class UpdatePeek(Struct, frozen=True, gc=False):
     """The kind of a ``session/update``."""
 
     sessionUpdate: str = ""
 
 
-class ParamsPeek(Struct, frozen=True):
+class ParamsPeek(Struct, frozen=True, gc=False):
     """What routing needs of ``params``; empty where there is none."""
 
     sessionId: str = ""
     update: UpdatePeek = UpdatePeek()
 
 
-class Envelope(Struct, frozen=True):
+class Envelope(Struct, frozen=True, gc=False):
     """One JSON-RPC message, peeked at.
 
     ``id`` is UNSET when the key is absent: a request has a method and an id (which may be null), a notification has a
