@@ -35,7 +35,7 @@ Json = dict[str, Any]
 
 
 class Kind(NamedTuple):
-    """An agent: how it introduces itself, and what the rule has to know of it."""
+    """An agent: how it introduces itself, and what the rule has to know of it. ``keeps_goals``: it, or the proxy for it."""
 
     name: str
     info: Json
@@ -50,12 +50,13 @@ SILENT = Kind("silent", {"name": "other", "version": "1"}, {}, keeps_goals=False
 KINDS = {
     1: [
         SILENT,
+        Kind("owned", {"name": "other", "version": "1"}, {}),
         Kind("neutral", {"name": "other", "version": "1"}, NEUTRAL, publishes_neutral=True),
         Kind("codex-2.6", {"name": "@agentclientprotocol/codex-acp", "version": "2.6.0"}, {}, hides_air=True),
         Kind("codex-1.1.7", {"name": "@agentclientprotocol/codex-acp", "version": "1.1.7"}, {}),
     ],
 }
-KINDS[2] = KINDS[1][:3]
+KINDS[2] = KINDS[1][:4]
 
 # A seed, and not hypothesis' own random decisions: those take ten times as long, and a message is shown as it is anyway.
 quickly = settings(max_examples=20, deadline=None, derandomize=True, phases=[Phase.generate])
@@ -74,7 +75,8 @@ class Wire:
     """An engine between a plain client and an agent, which have met already unless ``greeted`` is False."""
 
     def __init__(self, kind: Kind, version: int, *, greeted: bool = True) -> None:
-        self._engine = Engine(Policy(declares_air=kind.hides_air), choose, "0f1e2d3c")
+        policy = Policy(declares_air=kind.hides_air, goals="auto" if kind.keeps_goals else "native")
+        self._engine = Engine(policy, choose, "0f1e2d3c", lambda: "secret")
         self._version = version
         self._kind = kind
         key = "capabilities" if version == 2 else "clientCapabilities"

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from goalproxy.mappers import choose
 from goalproxy.proxy.core.connection import Policy
 from goalproxy.proxy.core.engine import Engine
+from goalproxy.proxy.settings import Settings
+from goalproxy.proxy.shell.goal_services import GoalServices
 from goalproxy.proxy.shell.outlet import Outlet
 from goalproxy.proxy.shell.relay import Relay, Trace
 
@@ -40,7 +42,8 @@ CHUNKS = st.lists(
 def _relay(outlet: int, *, from_client: bool, trace: Trace | None) -> Relay:
     other = Outlet(-1)
     client, agent = (other, Outlet(outlet)) if from_client else (Outlet(outlet), other)
-    return Relay(Engine(Policy(), choose, "token"), client, agent, trace)
+    engine = Engine(Policy(), choose, "token", lambda: "secret")
+    return Relay(engine, client, agent, GoalServices(Settings()), trace)
 
 
 def _through(chunks: Sequence[bytes], *, from_client: bool, trace: Trace | None) -> tuple[Relay, bytes]:
