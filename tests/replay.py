@@ -241,7 +241,7 @@ class Replay:
         self.client: list[Got] = []
         self.agent: list[Got] = []
         self.kept: set[str] = set()
-        self._engine = Engine(policy, choose, TOKEN)
+        self._engine = Engine(policy, choose, TOKEN, lambda: "secret")
         self._timers: list[tuple[int, int, str]] = []
         self._count = itertools.count()
         self._instead: dict[str, str] = {}
@@ -422,7 +422,7 @@ def replay(wire: Wire) -> list[Replay]:
     The policy for ``session/cancel`` is "turn": under "pause" the engine sends a control of its own, to which a
     recorded agent has no answer, and which would have changed everything that it said afterwards.
     """
-    policy = Policy(on_cancel="turn", declares_air=wire.name.startswith("codex/"))
+    policy = Policy(on_cancel="turn", goals="native", declares_air=wire.name.startswith("codex/"))
     segments = load(wire.name, as_plain=wire.as_plain)
     world = World(wire, segments)
     return [Replay(lines, policy, world, segment) for segment, lines in enumerate(segments)]

@@ -74,7 +74,7 @@ class Wire:
     """An engine between a plain client and an agent, which have met already unless ``greeted`` is False."""
 
     def __init__(self, kind: Kind, version: int, *, greeted: bool = True) -> None:
-        self._engine = Engine(Policy(declares_air=kind.hides_air), choose, "0f1e2d3c")
+        self._engine = Engine(Policy(declares_air=kind.hides_air, goals="native"), choose, "0f1e2d3c", lambda: "secret")
         self._version = version
         self._kind = kind
         key = "capabilities" if version == 2 else "clientCapabilities"

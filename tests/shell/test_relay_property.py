@@ -40,7 +40,7 @@ CHUNKS = st.lists(
 def _relay(outlet: int, *, from_client: bool, trace: Trace | None) -> Relay:
     other = Outlet(-1)
     client, agent = (other, Outlet(outlet)) if from_client else (Outlet(outlet), other)
-    return Relay(Engine(Policy(), choose, "token"), client, agent, trace)
+    return Relay(Engine(Policy(goals="native"), choose, "token", lambda: "secret"), client, agent, trace)
 
 
 def _through(chunks: Sequence[bytes], *, from_client: bool, trace: Trace | None) -> tuple[Relay, bytes]:
