@@ -37,7 +37,16 @@ from goalproxy.mappers import choose
 from goalproxy.proxy.core import actions as act
 from goalproxy.proxy.core.connection import Policy
 from goalproxy.proxy.core.engine import Engine
-from goalproxy.proxy.core.events import AgentGone, CheckDone, Event, FromAgent, FromClient, GoalLoaded, TimerFired, ToolCalled
+from goalproxy.proxy.core.events import (
+    AgentGone,
+    CheckDone,
+    Event,
+    FromAgent,
+    FromClient,
+    GoalLoaded,
+    TimerFired,
+    ToolCalled,
+)
 from goalproxy.proxy.core.facts import Fact
 from goalproxy.proxy.goal.owned import OwnedGoal
 from goalproxy.proxy.wire.envelope import peek
