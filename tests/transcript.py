@@ -12,6 +12,7 @@ Every line that goes out has to stand in the transcript, in its order. After ``>
     request ID METHOD PARAMS    notify METHOD PARAMS    result ID RESULT    error ID CODE [TEXT]
     prompt ID TEXT              control ID ACTION [OBJECTIVE]    update UPDATE    raw BYTES
     goal GOAL                   a published snapshot that has at least these fields, or null
+    round ID NUMBER             a prompt of the proxy's own, for that round of the goal; its blocks are in ``prompts``
     same                        the bytes that came in, untouched
 
 Where the proxy owns the goal, the store, the model and the operator's check take part, too:
@@ -29,6 +30,7 @@ lets every timer run out, and as much time pass. Each line is one second later t
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from typing import Any
@@ -53,22 +55,25 @@ from goalproxy.proxy.wire.envelope import peek
 
 START = 1_790_000_000_000
 _TOKEN = "t"
-_SECRET = "secret"
+_SECRET = "secret-1"
+"""The first secret: that of the model's tools in the first session that was given them."""
 
 
 class Play:
     """An engine, and the transcript that is played on it."""
 
     def __init__(self, *, on_cancel: str = "pause", declares_air: bool = False, policy: Policy | None = None) -> None:
+        secrets = itertools.count(1)
         self.engine = Engine(
             policy or Policy("turn" if on_cancel == "turn" else "pause", declares_air, "native"),
             choose,
             _TOKEN,
-            lambda: _SECRET,
+            lambda: f"secret-{next(secrets)}",
         )
         self.facts: list[Fact] = []
         self.now = START
         self.snapshots: list[dict[str, Any] | None] = []
+        self.prompts: list[Any] = []
         self.stores: list[OwnedGoal | None] = []
         self._timers: list[str] = []
         self._due: dict[str, int] = {}
@@ -187,6 +192,8 @@ class Play:
             assert sent == text[4:].encode(), seen
         elif text.startswith("goal "):
             self._expect_goal(json.loads(sent), json.loads(text[5:]), seen)
+        elif text.startswith("round "):
+            self._expect_round(json.loads(sent), text, seen)
         elif text.startswith("answer "):
             _expect_part(json.loads(sent), json.loads(text[7:]), seen)
         elif who in ("store", "check") or text.startswith("refused "):
@@ -206,6 +213,16 @@ class Play:
             assert goal == expected, seen
         else:
             assert {key: goal.get(key, "absent") for key in expected} == expected, seen
+
+    def _expect_round(self, message: dict[str, Any], text: str, seen: str) -> None:
+        _, ident, number = text.split()
+        assert (message["id"], message["method"], message["params"]["sessionId"]) == (
+            _ident(ident),
+            "session/prompt",
+            "s",
+        ), seen
+        self.prompts.append(message["params"]["prompt"])
+        assert f": round {number} of " in self.prompts[-1][0]["text"], seen
 
     def _expect_error(self, message: dict[str, Any], text: str, seen: str) -> None:
         _, ident, code, *words = text.split(maxsplit=3)

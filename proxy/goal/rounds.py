@@ -69,8 +69,9 @@ class RoundBook:
         if ended.stop == "error":
             return self._after_error(ended)
         self._errors = 0
-        marked = None if has_tools else _marked(ended.text)
-        return marked or self._stuck(ended) or Verdict("continue", delay=self._pace(ended))
+        delay = self._pace(ended)
+        marked = None if has_tools else _marked(ended.text, delay)
+        return marked or self._stuck(ended) or Verdict("continue", delay=delay)
 
     def _after_error(self, ended: Ended) -> Verdict:
         words = ended.error.lower().replace("_", " ").replace("-", " ")
@@ -146,11 +147,11 @@ def _with_markers(blocked_after: int) -> str:
     )
 
 
-def _marked(text: str) -> Verdict | None:
-    """What the last line of the agent's own text says, where the model has no tools."""
+def _marked(text: str, delay: int) -> Verdict | None:
+    """What the last line of the agent's own text says, where the model has no tools; a check may refute it."""
     last = text.rstrip().rpartition("\n")[2].strip()
     if last == MARKER:
-        return Verdict("complete")
+        return Verdict("complete", delay=delay)
     obstacle = one_line(last.removeprefix(BLOCKED_MARKER)) if last.startswith(BLOCKED_MARKER) else None
     if obstacle is not None:
         return Verdict("block", code="model-reported", reason=obstacle)
