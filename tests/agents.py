@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from goalproxy.proxy.core.connection import Policy, ToolServer
+
 from .transcript import START, Play
 
 CODEX = "@agentclientprotocol/codex-acp"
@@ -32,6 +34,28 @@ def codex(version: str, **options: Any) -> Play:
         meta["jetbrains"] = {"air": {"version": 1, "goal": goal}}
     result = {"agentInfo": {"name": CODEX, "title": "Codex", "version": version}, "_meta": meta}
     return introduced(result, declares_air=True, **options)
+
+
+def plain(*, http: bool = False, with_tools: bool = False, **options: Any) -> Play:
+    """An agent that has no goals, so that the proxy keeps them; ``options`` are those of the policy, and ``protocol``."""
+    protocol = options.pop("protocol", 1)
+    if with_tools:
+        options["tools"] = lambda: ToolServer("http://127.0.0.1:9/mcp", ("goal-bridge", "-x"))
+    capabilities = (
+        {"mcpCapabilities": {"http": http}} if protocol == 1 else {"session": {"mcp": {"http": {}} if http else {}}}
+    )
+    key = "agentCapabilities" if protocol == 1 else "capabilities"
+    result = {"agentInfo": {"name": "plain", "version": "1"}, key: capabilities}
+    return introduced(result, protocol=protocol, policy=Policy(**options))
+
+
+def plain_at_work(**options: Any) -> Play:
+    """The same in the first round of the goal "Ship it", under ``$1``; there are no tools unless they are asked for."""
+    play = plain(**options)
+    play.feed("client", "control 3 set Ship it")
+    play.drop_timers()
+    play.facts.clear()
+    return play
 
 
 def introduced(result: dict[str, Any], *, protocol: int = 1, **options: Any) -> Play:

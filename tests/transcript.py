@@ -12,14 +12,25 @@ Every line that goes out has to stand in the transcript, in its order. After ``>
     request ID METHOD PARAMS    notify METHOD PARAMS    result ID RESULT    error ID CODE [TEXT]
     prompt ID TEXT              control ID ACTION [OBJECTIVE]    update UPDATE    raw BYTES
     goal GOAL                   a published snapshot that has at least these fields, or null
+    round ID NUMBER             a prompt of the proxy's own, for that round of the goal; its blocks are in ``prompts``
     same                        the bytes that came in, untouched
 
+Where the proxy owns the goal, the store, the model and the operator's check take part, too:
+
+    store << asked preserve|disarmed     store >> loaded preserve|disarmed GOAL    (GOAL: one of ``stores``, by its place, or null)
+    model >> NAME ARGUMENTS              model << answer BODY                      (at least these fields; refused: ``refused CODE``)
+    check << run DIRECTORY               check >> passed|failed REASON
+
+What is stored is in ``stores``, and nothing may be published that was not stored before. In the arguments of a call, ``$goal`` and
+``$revision`` stand for those of the goal stored last.
+
 ``$1`` is the proxy's first id, ``$2`` its second. Params get ``"sessionId": "s"`` where they name no session (null: none). ``timers``
-lets every timer run out. Each line is one second later than the one before.
+lets every timer run out, and as much time pass. Each line is one second later than the one before.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from typing import Any
@@ -28,28 +39,44 @@ from goalproxy.mappers import choose
 from goalproxy.proxy.core import actions as act
 from goalproxy.proxy.core.connection import Policy
 from goalproxy.proxy.core.engine import Engine
-from goalproxy.proxy.core.events import AgentGone, FromAgent, FromClient, TimerFired
+from goalproxy.proxy.core.events import (
+    AgentGone,
+    CheckDone,
+    Event,
+    FromAgent,
+    FromClient,
+    GoalLoaded,
+    TimerFired,
+    ToolCalled,
+)
 from goalproxy.proxy.core.facts import Fact
+from goalproxy.proxy.goal.owned import OwnedGoal
 from goalproxy.proxy.wire.envelope import peek
 
 START = 1_790_000_000_000
 _TOKEN = "t"
+_SECRET = "secret-1"
+"""The first secret: that of the model's tools in the first session that was given them."""
 
 
 class Play:
     """An engine, and the transcript that is played on it."""
 
     def __init__(self, *, on_cancel: str = "pause", declares_air: bool = False, policy: Policy | None = None) -> None:
+        secrets = itertools.count(1)
         self.engine = Engine(
             policy or Policy("turn" if on_cancel == "turn" else "pause", declares_air, "native"),
             choose,
             _TOKEN,
-            lambda: "secret",
+            lambda: f"secret-{next(secrets)}",
         )
         self.facts: list[Fact] = []
         self.now = START
         self.snapshots: list[dict[str, Any] | None] = []
+        self.prompts: list[Any] = []
+        self.stores: list[OwnedGoal | None] = []
         self._timers: list[str] = []
+        self._due: dict[str, int] = {}
         self._sent: list[tuple[str, bytes]] = []
         self._came = b""
 
@@ -82,6 +109,9 @@ class Play:
     def _send(self, who: str, text: str) -> None:
         self._nothing_more(f"{who} >> {text}")
         self.now += 1000
+        if who in ("store", "model", "check"):
+            self._perform(self.engine.handle(self._event(who, text)), "", b"")
+            return
         self._came = text[4:].encode() if text.startswith("raw ") else json.dumps(_message(text)).encode() + b"\n"
         envelope, towards = peek(self._came), "agent" if who == "client" else "client"
         if envelope is None:
@@ -102,6 +132,7 @@ class Play:
     def _run_timers(self) -> None:
         due, self._timers = self._timers, []
         for key in due:
+            self.now = max(self.now, self._due[key])
             self._perform(self.engine.handle(TimerFired(key, self.now)), "", b"")
 
     def _perform(self, actions: list[act.Action], towards: str, came: bytes) -> None:
@@ -111,13 +142,44 @@ class Play:
                 self.facts.append(action.fact)
             elif isinstance(action, act.SetTimer):
                 self._timers.append(action.key)
+                self._due[action.key] = self.now + action.after
+            elif isinstance(action, act.StoreGoal):
+                self.stores.append(action.goal)
+            elif isinstance(action, act.LoadGoal | act.RunCheck | act.AnswerTool):
+                self._sent.append(_wanted(action))
             elif isinstance(action, act.ToClient | act.ToAgent):
                 self._sent.append(("client" if isinstance(action, act.ToClient) else "agent", action.line))
+                self._check_stored(action)
             else:
                 answers += 1
                 if not isinstance(action, act.Swallow):
                     self._sent.append((towards, action.line if isinstance(action, act.Rewrite) else came))
         assert answers == bool(towards), "a line that came in is answered exactly once"
+
+    def _event(self, who: str, text: str) -> Event:
+        """What the store, the model or the check sends."""
+        word, _, rest = text.partition(" ")
+        if who == "check":
+            return CheckDone("s", word == "passed", rest, self.now)
+        if who == "store":
+            how, _, place = rest.partition(" ")
+            return GoalLoaded("s", None if place == "null" else self.stores[int(place)], how == "preserve", self.now)
+        goal = next((goal for goal in reversed(self.stores) if goal is not None), None)
+        if goal is not None:
+            rest = rest.replace("$goal", json.dumps(goal.id)).replace("$revision", str(goal.revision))
+        return ToolCalled(_SECRET, word, json.loads(rest), 1, self.now)
+
+    def _check_stored(self, action: act.ToClient | act.ToAgent) -> None:
+        message = json.loads(action.line)
+        meta = message.get("params", {}).get("update", {}).get("_meta", {})
+        if isinstance(action, act.ToAgent) or "goal" not in meta or not self.stores:
+            return
+        told, stored = meta["goal"], self.stores[-1]
+        assert (told and told["objective"], told and told["status"], told and told["iterations"]) == (
+            stored and stored.objective,
+            stored and stored.status,
+            stored and stored.rounds,
+        ), "nothing is published that was not stored"
 
     def _expect(self, who: str, text: str, line: str) -> None:
         assert self._sent, f"nothing was sent, expected: {line}"
@@ -130,6 +192,12 @@ class Play:
             assert sent == text[4:].encode(), seen
         elif text.startswith("goal "):
             self._expect_goal(json.loads(sent), json.loads(text[5:]), seen)
+        elif text.startswith("round "):
+            self._expect_round(json.loads(sent), text, seen)
+        elif text.startswith("answer "):
+            _expect_part(json.loads(sent), json.loads(text[7:]), seen)
+        elif who in ("store", "check") or text.startswith("refused "):
+            assert sent.decode().startswith(text), seen
         elif text.startswith("error "):
             self._expect_error(json.loads(sent), text, seen)
         else:
@@ -146,6 +214,16 @@ class Play:
         else:
             assert {key: goal.get(key, "absent") for key in expected} == expected, seen
 
+    def _expect_round(self, message: dict[str, Any], text: str, seen: str) -> None:
+        _, ident, number = text.split()
+        assert (message["id"], message["method"], message["params"]["sessionId"]) == (
+            _ident(ident),
+            "session/prompt",
+            "s",
+        ), seen
+        self.prompts.append(message["params"]["prompt"])
+        assert f": round {number} of " in self.prompts[-1][0]["text"], seen
+
     def _expect_error(self, message: dict[str, Any], text: str, seen: str) -> None:
         _, ident, code, *words = text.split(maxsplit=3)
         assert message["id"] == _ident(ident), seen
@@ -154,6 +232,25 @@ class Play:
 
     def _nothing_more(self, before: str) -> None:
         assert not self._sent, f"before {before!r}, this was sent too: {self._sent}"
+
+
+def _wanted(action: act.LoadGoal | act.RunCheck | act.AnswerTool) -> tuple[str, bytes]:
+    """Who is sent what, as a line of a transcript; a tool's answer is its body."""
+    if isinstance(action, act.LoadGoal):
+        return "store", b"asked preserve" if action.armed else b"asked disarmed"
+    if isinstance(action, act.RunCheck):
+        return "check", f"run {action.directory}".encode()
+    body = json.dumps(action.body)
+    return "model", (f"refused {action.body['error']['code']} {body}" if action.failed else body).encode()
+
+
+def _expect_part(whole: Any, part: Any, seen: str) -> None:
+    """Check that an object has at least what another has, at every depth."""
+    if not isinstance(part, dict) or not isinstance(whole, dict):
+        assert whole == part, seen
+        return
+    for key, value in part.items():
+        _expect_part(whole.get(key, "absent"), value, seen)
 
 
 def _message(text: str) -> dict[str, Any]:

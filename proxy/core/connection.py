@@ -181,9 +181,13 @@ class Connection:
         self.do(ToAgent(jsonrpc.request(ident, method, params)))
         return ident
 
+    def forget_tools(self, session: Session) -> None:
+        """The model's tools are no longer this session's."""
+        self.tokens = {token: owner for token, owner in self.tokens.items() if owner is not session}
+
     def publish(self, session: Session) -> None:
         """Inject the session's goal towards the client, if the client knows the session and does not know this yet."""
-        if not session.visible:
+        if not session.visible or session.agent_owns:
             return
         goal = session.book.publication(self.now)
         if goal is UNSET:

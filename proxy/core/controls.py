@@ -225,7 +225,7 @@ def on_cancel_request(connection: Connection, event: FromClient) -> None:
             connection.publish(pending.session)
             _finish(connection, pending, acp.REQUEST_CANCELLED, "The request was cancelled.")
             return
-    connection.do(Relay())
+    emulation.on_cancel_request(connection, event, ident)
 
 
 def on_agent_gone(connection: Connection) -> None:

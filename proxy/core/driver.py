@@ -32,24 +32,35 @@ class Limits(Struct, frozen=True):
 
 
 class Round(Struct):
-    """A round that runs: the goal and the revision it is for, and what has been seen of it."""
+    """A round that runs: the goal it is for, and what has been seen of it.
+
+    ``interrupted`` says that its end has no say in what follows, ``outdated`` that the objective was changed since.
+    """
 
     goal_id: str
-    revision: int
     started: int
     accepted: bool = False
     interrupted: bool = False
     cancelled: bool = False
+    outdated: bool = False
     tools: int = 0
     text: str = ""
     message: object = None
-    claimed: str | None = None
+    calls: frozenset[object] = frozenset()
 
     def said(self, text: str, message: object) -> None:
         """The agent said something; only the end of its last message is kept."""
         if message != self.message:
             self.text, self.message = "", message
         self.text = (self.text + text)[-_TEXT_KEPT:]
+
+    def called(self, call: object, *, counts: bool) -> None:
+        """The agent uses a tool, or tells more of one that it uses: what it says next is another message."""
+        if call in self.calls:
+            return
+        self.calls |= {call}
+        self.tools += counts
+        self.text = ""
 
 
 class Driver:
@@ -111,12 +122,15 @@ class Driver:
             time_budget=self.limits.time_budget,
         )
         self._arm(now)
+        self.first_content = []
         return self._become(goal, is_new=True)
 
     def restore(self, goal: OwnedGoal | None, now: int, *, armed: bool) -> list[Change]:
         """Take over a goal from the store. One that was active is shown as paused, unless it may go on."""
         if goal is None:
             return []
+        goal = goal.reopened(now)
+        self._told_seconds = goal.active_seconds(now)
         if goal.status == "active" and not armed:
             goal = goal.moved("pause", now, code="restored", reason=RESTORED) or goal
         self.armed = armed and goal.status == "active"
@@ -128,28 +142,59 @@ class Driver:
     ) -> list[Change]:
         """Change the goal's status. Raises Refused; nothing has changed then."""
         goal = self._present().moved(operation, now, code=code, reason=reason)
-        if operation == "resume":
-            self._arm(now)
-        elif goal is None or goal.status != "active":
+        if goal is None or goal.status != "active":
             self.armed = False
         return self._become(goal, is_new=False)
 
-    def raise_limits(self, now: int, *, token_budget: int | None) -> None:
-        """Raise a goal's limits before it is resumed: to what is asked for, and to what the operator allows now."""
+    def resume(self, now: int, *, token_budget: int | None = None) -> list[Change]:
+        """Go on; with a budget, or where a limit had stopped the goal, with limits that allow it.
+
+        Raises Refused where none does; nothing has changed then.
+        """
         goal = self._present()
+        if goal.status == "limited" or token_budget is not None:
+            goal = self._raised(goal, now, token_budget)
+        if goal.status == "active" and self.armed:
+            self.waits_for_user = False
+        else:
+            goal = goal.moved("resume", now) or goal
+            self._arm(now)
+        return self._become(goal, is_new=False)
+
+    def user_spoke(self, now: int) -> None:
+        """The user takes part: what the rounds before were like does not count any more."""
+        self.waits_for_user = False
+        self.not_before = now
+        self._book = RoundBook(self.limits.min_interval)
+
+    def _raised(self, goal: OwnedGoal, now: int, token_budget: int | None) -> OwnedGoal:
+        """The goal with limits raised to what is asked for, or where they are reached, to what the operator allows."""
+        limits = self.limits
         budget = token_budget or goal.token_budget
-        if self.limits.token_budget is not None and (budget is None or budget < self.limits.token_budget):
-            budget = self.limits.token_budget
-        self.goal = goal.raised(
-            now,
-            token_budget=budget,
-            time_budget=self.limits.time_budget,
-            max_rounds=max(goal.max_rounds, self.limits.max_rounds),
-        )
+        if budget is not None and (goal.tokens or 0) >= budget and token_budget is None:
+            budget = max(budget, limits.token_budget or 0)
+        rounds = goal.max_rounds if goal.rounds < goal.max_rounds else max(goal.max_rounds, limits.max_rounds)
+        raised = goal.raised(now, token_budget=budget, time_budget=limits.time_budget, max_rounds=rounds)
+        limit = raised.exceeded(now)
+        if limit is not None:
+            raise Refused(limit[0], f"{limit[1]} Raise the limit to go on.")
+        return raised
 
     def edit(self, now: int, objective: str | None, max_rounds: int | None) -> list[Change]:
-        """Change the objective or the number of rounds; counters stay. Raises Refused."""
-        return self._become(self._present().edited(now, objective, max_rounds), is_new=False)
+        """Change the objective or the number of rounds, to as many as the operator allows; counters stay.
+
+        A round that runs was for the objective before. Raises Refused; nothing has changed then.
+        """
+        goal = self._present().edited(now, objective, max_rounds and min(max_rounds, self.limits.max_rounds))
+        if self.round is not None and objective is not None:
+            self.round.outdated = True
+        return self._become(goal, is_new=False)
+
+    def movable(self, operation: Operation) -> OwnedGoal:
+        """The goal, if an operation is possible. Raises Refused."""
+        goal = self._present()
+        goal.check(operation)
+        return goal
 
     def check(self, ident: str, revision: int) -> OwnedGoal:
         """The goal, if it is the one that is named, unchanged. Raises Refused with what there is."""
@@ -164,12 +209,12 @@ class Driver:
 
     # Rounds
 
-    def begin_round(self, now: int) -> list[Change]:
+    def begin_round(self, now: int) -> tuple[Round, list[Change]]:
         """A round is being sent; it counts from here on."""
         goal = self._present().started_round(now)
-        self.round = Round(goal.id, goal.revision, now)
+        self.round = Round(goal.id, now)
         self.goal = goal
-        return [RoundStarted()]
+        return self.round, [RoundStarted()]
 
     def end_round(
         self, ended: Ended, tokens: int | None, now: int, *, has_tools: bool

@@ -10,21 +10,21 @@ from typing import Any
 
 from goalproxy.mappers.base import at
 from goalproxy.proxy.goal import control as controls
-from goalproxy.proxy.goal.changes import Change
 from goalproxy.proxy.goal.command import Command, parse
 from goalproxy.proxy.goal.control import ACTIONS, Control, Refusal
-from goalproxy.proxy.goal.owned import OwnedGoal, Refused
+from goalproxy.proxy.goal.owned import Refused
 from goalproxy.proxy.goal.snapshot import describe
 from goalproxy.proxy.wire import acp, extension
 from goalproxy.proxy.wire.envelope import load
 
+from . import injection
 from .actions import LoadGoal, Relay, Swallow
 from .connection import Awaited, Connection
 from .driver import Driver
 from .events import FromClient, GoalLoaded
 from .facts import CommandSeen, ControlAnswered
-from .holding import answer_held
-from .replies import say
+from .holding import answer_held, answer_open, take_back
+from .replies import cancelled, say
 from .rounds import commit, driver_of, interrupt, start_round
 from .session import Held, Session, Turn
 
@@ -38,13 +38,13 @@ def on_prompt(connection: Connection, event: FromClient) -> None:
         connection.do(Relay())
         return
     prompt = at(load(event.line), "params", "prompt")
-    command = parse(prompt)
+    command = None if session.agent_owns else parse(prompt)
     if command is not None:
         connection.record(CommandSeen(command.word, "proxy"))
         _command(connection, event, session, prompt, command)
         return
     driver = driver_of(connection, session)
-    driver.waits_for_user = False
+    driver.user_spoke(connection.now)
     if driver.round is None and not session.held:
         _pass(connection, session, event)
         return
@@ -67,23 +67,37 @@ def _command(connection: Connection, event: FromClient, session: Session, prompt
         say(connection, event, session, prompt, describe(driver.shown))
         return
     try:
-        first, _, rest = command.objective.partition(" ")
-        if command.word == "set" and first.lower() == "edit" and rest.strip():
-            commit(connection, session, driver.edit(connection.now, rest.strip(), None))
+        edited = _edited(driver, command)
+        if edited:
+            commit(connection, session, driver.edit(connection.now, edited, None))
         else:
             action = command.word
             apply(connection, session, Control(session.id, action, command.objective, None))
-            driver.first_content = [prompt[place] for place in command.others] if action == "set" else []
+            if action == "set":
+                driver.first_content = [prompt[place] for place in command.others]
     except (Refusal, Refused) as refusal:
         say(connection, event, session, prompt, str(refusal))
         return
-    goal = driver.goal
-    if connection.policy.turns == "held" and goal is not None and goal.status == "active":
+    if _stays_open(connection, driver, command):
         connection.do(Swallow())
         session.open_prompts.append(event.envelope.id)
     else:
         say(connection, event, session, prompt, "")
     start_round(connection, session)
+
+
+def _edited(driver: Driver, command: Command) -> str:
+    """The new objective of ``/goal edit``; without a goal that is not over, ``edit`` is a word like any other."""
+    words = command.objective.split(maxsplit=1)
+    is_edit = command.word == "set" and len(words) > 1 and words[0].lower() == "edit"
+    return words[1] if is_edit and driver.goal is not None and driver.goal.status != "complete" else ""
+
+
+def _stays_open(connection: Connection, driver: Driver, command: Command) -> bool:
+    """Whether the prompt is answered when the goal stops. In version 2 prompts are answered at once, all of them."""
+    if connection.policy.turns != "held" or connection.is_v2 or command.word not in ("set", "resume"):
+        return False
+    return driver.goal is not None and driver.goal.status == "active"
 
 
 # Controls
@@ -92,6 +106,10 @@ def _command(connection: Connection, event: FromClient, session: Session, prompt
 def on_control(connection: Connection, event: FromClient) -> None:
     """A control request of the client."""
     params = (load(event.line) or {}).get("params")
+    known = connection.sessions.get(event.envelope.session_id)
+    if known is not None and known.agent_owns:
+        connection.do(Relay())
+        return
     connection.do(Swallow())
     try:
         is_alias = event.envelope.method == extension.SESSION_ALIAS
@@ -128,19 +146,8 @@ def apply(connection: Connection, session: Session, control: Control) -> None:
         interrupt(connection, session)
         changes = driver.move("pause", now)
     else:
-        changes = _resume(driver, goal, now, control.token_budget)
+        changes = driver.resume(now, token_budget=control.token_budget)
     commit(connection, session, changes)
-
-
-def _resume(driver: Driver, goal: OwnedGoal, now: int, token_budget: int | None) -> list[Change]:
-    if goal.status == "active" and driver.armed:
-        return []
-    if goal.status == "limited" or token_budget is not None:
-        driver.raise_limits(now, token_budget=token_budget)
-        limit = driver.goal.exceeded(now) if driver.goal is not None else None
-        if limit is not None:
-            raise Refusal(f"{limit[1]} Raise the limit to go on.")
-    return driver.move("resume", now)
 
 
 def on_cancel(connection: Connection, event: FromClient) -> None:
@@ -151,8 +158,26 @@ def on_cancel(connection: Connection, event: FromClient) -> None:
         return
     driver = session.driver
     answer_held(connection, session)
+    answer_open(connection, session, cancelled(connection))
     if driver.round is not None:
         driver.round.interrupted = driver.round.cancelled = True
+    _stop(connection, session, driver)
+
+
+def on_cancel_request(connection: Connection, event: FromClient, ident: object) -> None:
+    """The client takes one request back. To take back the prompt that is open for a goal is to cancel."""
+    for session in connection.sessions.values():
+        opened = list(session.open_prompts)
+        if take_back(connection, session, ident):
+            connection.do(Swallow())
+            if session.open_prompts != opened and session.driver is not None:
+                interrupt(connection, session)
+                _stop(connection, session, session.driver)
+            return
+    connection.forward(injection.followed(connection, event, ident))
+
+
+def _stop(connection: Connection, session: Session, driver: Driver) -> None:
     if driver.goal is None or driver.goal.status != "active":
         return
     if connection.policy.on_cancel == "pause":
@@ -168,7 +193,7 @@ def on_opened(connection: Connection, session: Session, method: str, *, preserve
     """The client knows the session: a new one and a fork begin without a goal, another may have one in the store."""
     driver = driver_of(connection, session)
     driver.forget_publication()
-    if method in (acp.NEW, acp.FORK) or driver.goal is not None:
+    if session.agent_owns or method in (acp.NEW, acp.FORK) or driver.goal is not None:
         connection.publish(session)
     else:
         connection.do(LoadGoal(session.id, preserve))
@@ -180,7 +205,7 @@ def on_loaded(connection: Connection, event: GoalLoaded) -> None:
     if session is None:
         return
     driver = driver_of(connection, session)
-    if driver.goal is None:
+    if driver.goal is None and not session.agent_owns:
         session.stored = event.goal
         commit(connection, session, driver.restore(event.goal, connection.now, armed=event.armed))
     start_round(connection, session)

@@ -52,7 +52,7 @@ def _carry_out(connection: Connection, session: Session, call: tools.Call) -> di
         _create(connection, session, call)
     else:
         _update(connection, session, driver, call)
-    waiting = {"note": "The goal is complete once the check has passed; it runs now."} if session.checking else {}
+    waiting = {"note": "The goal is complete once the check has passed; it runs now."} if session.claimed else {}
     return {"goal": _told(driver.goal), **waiting}
 
 
@@ -80,8 +80,7 @@ def _update(connection: Connection, session: Session, driver: Driver, call: Upda
         interrupt(connection, session)
         commit(connection, session, driver.move("pause", connection.now))
     else:
-        driver.raise_limits(connection.now, token_budget=None)
-        commit(connection, session, driver.move("resume", connection.now))
+        commit(connection, session, driver.resume(connection.now))
 
 
 def _report(connection: Connection, session: Session, driver: Driver, call: UpdateGoal) -> None:
@@ -105,10 +104,14 @@ def _need_turn(session: Session, driver: Driver, goal: OwnedGoal) -> None:
     """A report needs the user's turn, or a round of exactly this goal."""
     if session.turns:
         return
-    if driver.round is None or driver.round.interrupted:
+    if driver.round is None:
         raise Refused("no-open-turn", "A goal can only be reported on in a turn.")
-    if driver.round.goal_id != goal.id:
-        raise Refused("wrong-round", "This round is for another goal.")
+    if driver.round.goal_id != goal.id or driver.round.outdated:
+        raise Refused(
+            "wrong-round", "This round began for another goal, or for another objective; the next is for this."
+        )
+    if driver.round.interrupted:
+        raise Refused("no-open-turn", "This round was stopped; what it reports does not count any more.")
 
 
 def _told(goal: OwnedGoal | None) -> dict[str, Any] | None:

@@ -5,11 +5,16 @@ The user comes first. What is held is the line as it came, and it goes out as th
 
 from __future__ import annotations
 
+from typing import Any
+
+from msgspec import UNSET
+
 from goalproxy.proxy.wire import acp, jsonrpc
 
 from .actions import Swallow, ToAgent
 from .connection import Awaited, Connection
 from .events import FromClient
+from .replies import cancelled
 from .session import Held, Session, Turn
 
 
@@ -23,9 +28,10 @@ def hold(connection: Connection, event: FromClient, session: Session) -> None:
     session.held.append(Held(event.envelope.key, event.envelope.id, event.line))
 
 
-def release(connection: Connection, session: Session) -> None:
-    """The agent is idle: send what was kept, in its order."""
-    held, session.held = session.held, []
+def release(connection: Connection, session: Session, count: int | None = None) -> None:
+    """The agent is idle: send what was kept, in its order; all of it, or so many."""
+    held = session.held[:count]
+    del session.held[:count]
     for prompt in held:
         connection.awaiting[prompt.key] = Awaited(acp.PROMPT, session.id)
         session.turns[prompt.key] = Turn()
@@ -37,4 +43,34 @@ def answer_held(connection: Connection, session: Session) -> None:
     """The client takes its turn back: what was kept will not be sent."""
     held, session.held = session.held, []
     for prompt in held:
-        connection.answer(prompt.id, {"stopReason": "cancelled"})
+        connection.answer(prompt.id, cancelled(connection))
+
+
+def let_go(connection: Connection, session: Session) -> None:
+    """The session is over: what is kept for it, or open in it, is answered."""
+    answer_held(connection, session)
+    answer_open(connection, session, cancelled(connection))
+
+
+def answer_open(connection: Connection, session: Session, result: dict[str, Any]) -> None:
+    """Answer the prompts that stayed open for a goal."""
+    opened, session.open_prompts = session.open_prompts, []
+    for ident in opened:
+        connection.answer(ident, result)
+
+
+def take_back(connection: Connection, session: Session, ident: object) -> bool:
+    """Whether a request that the client takes back is kept, or open, here; it is answered then."""
+    held = next((one.id for one in session.held if _same(one.id, ident)), UNSET)
+    opened = next((one for one in session.open_prompts if _same(one, ident)), UNSET)
+    found = opened if held is UNSET else held
+    if found is UNSET:
+        return False
+    session.held = [one for one in session.held if not _same(one.id, ident)]
+    session.open_prompts = [one for one in session.open_prompts if not _same(one, ident)]
+    connection.answer_error(found, acp.REQUEST_CANCELLED, "The request was cancelled.")
+    return True
+
+
+def _same(one: object, other: object) -> bool:
+    return type(one) is type(other) and one == other

@@ -69,6 +69,7 @@ def refused(connection: Connection, event: FromAgent, awaited: Awaited) -> bool:
 def given(connection: Connection, session: Session, awaited: Awaited) -> None:
     """The session is open: its tools belong to it, if it has them."""
     session.directory = awaited.directory or session.directory
+    session.tool_names, session.tool_titles = [], frozenset()
     if awaited.token:
         connection.tokens[awaited.token] = session
         servers = at(load(awaited.original), "params", "mcpServers")
@@ -84,10 +85,18 @@ def _titles(name: str, tool: str) -> tuple[str, ...]:
 
 def _free_name(servers: list[Any]) -> str:
     """A name that no server of the client's has."""
-    taken = {at(server, "name") for server in servers}
+    taken = [at(server, "name") for server in servers]
     return next(
         name for name in (_NAME, *(f"{_NAME}-{number}" for number in range(2, len(taken) + 3))) if name not in taken
     )
+
+
+def followed(connection: Connection, event: FromClient, ident: object) -> bytes:
+    """A notice that a request is taken back, for the id under which the agent has it."""
+    for key, awaited in connection.awaiting.items():
+        if isinstance(awaited, Awaited) and type(awaited.client_id) is type(ident) and awaited.client_id == ident:
+            return put(event.line, ("params", "requestId"), key[1])
+    return event.line
 
 
 def _server(connection: Connection, name: str, token: str) -> dict[str, Any]:

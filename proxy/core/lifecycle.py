@@ -12,12 +12,13 @@ from goalproxy.proxy.wire.envelope import load
 from goalproxy.proxy.wire.splice import put
 
 from . import emulation, injection, rounds
-from .actions import LeaveLog, Relay, SetTimer, Swallow
+from .actions import LeaveLog, Relay, SetTimer, StoreGoal, Swallow
 from .air import forward
 from .commands import complete_result, offers_command
 from .connection import Awaited, Connection
 from .controls import follow
 from .events import FromAgent, FromClient
+from .holding import let_go
 from .session import Question, Session
 
 COMMANDS_TIMER = "commands:"
@@ -101,10 +102,11 @@ def on_answer(connection: Connection, event: FromAgent, question: Question) -> N
 
 def _give_up(connection: Connection, awaited: Awaited) -> None:
     """A session that was loaded before stays; one that nobody ever saw goes."""
+    connection.tokens.pop(awaited.token, None)
     session = connection.sessions.get(awaited.session_id)
     if session is None:
         return
-    if session.tracker.known or session.turns:
+    if session.book.known or session.turns:
         session.visible = True
         connection.publish(session)
     else:
@@ -121,8 +123,11 @@ def on_ending(connection: Connection, event: FromClient) -> None:
 def on_ended(connection: Connection, event: FromAgent, awaited: Awaited) -> None:
     """The session is gone, unless the agent refused: nothing is published for it any more."""
     forward(connection, event.line)
-    if not event.envelope.failed:
-        end(connection, awaited.session_id)
+    if event.envelope.failed:
+        return
+    end(connection, awaited.session_id)
+    if connection.emulates and awaited.method == acp.DELETE:
+        connection.do(StoreGoal(awaited.session_id, None))
 
 
 def end(connection: Connection, ident: str) -> None:
@@ -133,6 +138,7 @@ def end(connection: Connection, ident: str) -> None:
             connection.do(LeaveLog(ident, forget=True))
         connection.last_times[ident] = session.book.last_time
         connection.record_changes(session.tracker.end())
+        let_go(connection, session)
         if session.driver is not None:
             rounds.end(connection, session)
 

@@ -17,6 +17,11 @@ def end_of_turn(connection: Connection) -> dict[str, Any]:
     return {} if connection.is_v2 else {"stopReason": "end_turn"}
 
 
+def cancelled(connection: Connection) -> dict[str, Any]:
+    """The result of a prompt that was cancelled; in version 2 the state tells that."""
+    return {} if connection.is_v2 else {"stopReason": "cancelled"}
+
+
 def say(connection: Connection, event: FromClient, session: Session, prompt: list[Any], text: str) -> None:
     """Answer a prompt with a text (or with none), as a turn of its own."""
     connection.do(Swallow())

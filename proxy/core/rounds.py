@@ -14,19 +14,23 @@ from goalproxy.proxy.goal.rounds import Ended, Verdict, continuation
 from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter
 from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import load
+from goalproxy.proxy.wire.splice import NotEditable, drop
 
 from .actions import Relay, RunCheck, SetTimer, StoreGoal, Swallow, ToAgent
+from .air import forward
 from .connection import Connection
 from .driver import Driver
 from .events import CheckDone, FromAgent
 from .facts import BackedOff, CheckRan, GoalChanged, OwnedGoalStopped, RoundEnded
-from .holding import release
+from .holding import answer_open, release
 from .replies import end_of_turn
 from .session import Session, WaitingRound
 
 ROUND_TIMER = "round:"
 ROUND_KINDS = frozenset({acp.MESSAGE_CHUNK, "tool_call", "tool_call_update"})
 """Updates that are looked at while a round runs."""
+_FOREIGN_KINDS = frozenset({"edit", "delete", "move", "execute", "fetch"})
+"""Kinds of tool calls that the proxy's tools never are: a title may hold anything, a command too."""
 _STOPS = frozenset({"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error"})
 
 
@@ -50,9 +54,9 @@ def start_round(connection: Connection, session: Session) -> None:
     driver, now = session.driver, connection.now
     if driver is None or driver.goal is None or driver.goal.status != "active" or not driver.armed:
         return
-    if driver.round is not None or session.busy or session.held or not session.visible:
+    if session.busy or session.held or not session.visible:
         return
-    if driver.waits_for_user or session.checking:
+    if driver.waits_for_user or session.claimed == driver.goal.id:
         return
     if now < driver.not_before:
         connection.do(SetTimer(ROUND_TIMER + session.id, driver.not_before - now))
@@ -63,10 +67,10 @@ def start_round(connection: Connection, session: Session) -> None:
         return
     text = continuation(driver.goal, tools=session.tool_names, blocked_after=connection.policy.limits.blocked_after)
     content, driver.first_content = driver.first_content, []
-    changes = driver.begin_round(now)
+    started, changes = driver.begin_round(now)
     prompt = [{"type": "text", "text": text}, *content]
     ident = connection.request(acp.PROMPT, {"sessionId": session.id, "prompt": prompt})
-    connection.awaiting[str, ident] = WaitingRound(session.id)
+    connection.awaiting[str, ident] = WaitingRound(session.id, started)
     connection.rounds += 1
     commit(connection, session, changes)
 
@@ -82,17 +86,14 @@ def on_round_response(connection: Connection, event: FromAgent, waiting: Waiting
     """The agent's answer to a round: its end, or, in version 2, that it has begun."""
     connection.do(Swallow())
     session, message = connection.sessions.get(waiting.session_id), load(event.line)
-    connection.rounds -= 1
-    if session is None or session.driver is None:
-        return
+    if session is None or session.driver is None or session.driver.round is not waiting.round:
+        return  # It has ended already, with its session or by the agent's state.
     if event.envelope.failed:
         error = at(message, "error")
         words = " ".join(str(part) for part in (at(error, "message"), at(error, "data", "details")) if part)
         _end(connection, session, "error", words or "the agent gave no reason", None)
     elif connection.is_v2:
-        connection.rounds += 1
-        if session.driver.round is not None:
-            session.driver.round.accepted = True
+        waiting.round.accepted = True
     else:
         stop = at(message, "result", "stopReason")
         _end(connection, session, stop if isinstance(stop, str) else "end_turn", "", at(message, "result"))
@@ -100,13 +101,13 @@ def on_round_response(connection: Connection, event: FromAgent, waiting: Waiting
 
 def on_update(connection: Connection, event: FromAgent) -> None:
     """An update of the agent's; during a round it is looked at, and it always passes."""
-    connection.do(Relay())
     session, update = connection.sessions.get(event.envelope.session_id), at(load(event.line), "params", "update")
+    forward(connection, _without_null(session, update, event.line))
     if session is None or session.driver is None or not isinstance(update, dict):
         return
     kind, driver = update.get("sessionUpdate"), session.driver
-    if has(update, "_meta", "goal") and kind == acp.SESSION_INFO:
-        driver.armed = False  # The agent turns out to keep goals itself: never two drivers.
+    if kind == acp.SESSION_INFO and at(update, "_meta", "goal") is not None:
+        stand_down(connection, session)
     elif kind == acp.STATE:
         _on_state(connection, session, update)
     elif driver.round is None or kind not in ROUND_KINDS:
@@ -114,23 +115,35 @@ def on_update(connection: Connection, event: FromAgent) -> None:
     elif kind == acp.MESSAGE_CHUNK:
         text = at(update, "content", "text")
         driver.round.said(text if isinstance(text, str) else "", update.get("messageId"))
-    elif kind == "tool_call" and not is_goal_tool(session, update):
-        driver.round.tools += 1
+    else:
+        driver.round.called(update.get("toolCallId"), counts=not is_goal_tool(session, update))
+
+
+def _without_null(session: Session | None, update: Any, line: bytes) -> bytes:
+    """The agent has no goal, which says nothing of the proxy's: the client must not take it for that."""
+    if session is None or session.agent_owns or not has(update, "_meta", "goal") or at(update, "_meta", "goal"):
+        return line
+    try:
+        return drop(line, ("params", "update", "_meta", "goal"))
+    except NotEditable:
+        return line
 
 
 def _on_state(connection: Connection, session: Session, update: dict[str, Any]) -> None:
     state = update.get("state")
     if state == "running":
         session.running = True
+        if session.driver is not None and session.driver.round is not None:
+            session.driver.round.accepted = True
     elif state == "idle":
         session.running = False
         for key in [key for key, turn in session.turns.items() if turn.answered]:
             del session.turns[key]
         if session.driver is not None and session.driver.round is not None and session.driver.round.accepted:
-            connection.rounds -= 1
             stop = update.get("stopReason")
             _end(connection, session, stop if isinstance(stop, str) else "end_turn", "", update)
-        start_round(connection, session)
+        else:
+            proceed(connection, session)
 
 
 def _end(connection: Connection, session: Session, stop: str, error: str, result: Any) -> None:
@@ -140,12 +153,20 @@ def _end(connection: Connection, session: Session, stop: str, error: str, result
     current, tokens = driver.round, meter_of(connection, session).read(result)
     ended = Ended(stop, error, current.text, current.tools, now - current.started)
     verdict, changes = driver.end_round(ended, tokens, now, has_tools=bool(session.tool_names))
+    connection.rounds -= 1
     connection.record(RoundEnded(stop if stop in _STOPS else "other", ended.milliseconds))
     commit(connection, session, changes)
     if verdict is not None:
         _follow(connection, session, verdict)
-    release(connection, session)
-    start_round(connection, session)
+    proceed(connection, session)
+
+
+def proceed(connection: Connection, session: Session) -> None:
+    """Something has ended: a prompt of the client's that was kept is next, one at a time; else a round."""
+    if session.held and not session.busy:
+        release(connection, session, 1)
+    else:
+        start_round(connection, session)
 
 
 def _follow(connection: Connection, session: Session, verdict: Verdict) -> None:
@@ -167,10 +188,18 @@ def _follow(connection: Connection, session: Session, verdict: Verdict) -> None:
 def claim(connection: Connection, session: Session, reason: str | None) -> None:
     """The model says that the goal is reached. With a check, that holds only once the check has passed."""
     driver = driver_of(connection, session)
+    goal = driver.movable("complete")
     if connection.policy.check is None:
         commit(connection, session, driver.move("complete", connection.now, reason=reason))
     else:
-        session.checking = True
+        session.claimed = goal.id
+        _check(connection, session)
+
+
+def _check(connection: Connection, session: Session) -> None:
+    """Check the goal that is claimed to be complete; one check runs at a time."""
+    if not session.checking:
+        session.checking = session.claimed
         connection.do(RunCheck(session.id, session.directory))
 
 
@@ -179,16 +208,19 @@ def on_check_done(connection: Connection, event: CheckDone) -> None:
     session = connection.sessions.get(event.session_id)
     if session is None or session.driver is None or not session.checking:
         return
-    session.checking = False
     connection.record(CheckRan(event.passed))
-    driver = session.driver
-    if driver.goal is None or driver.goal.status != "active":
+    driver, checked, session.checking = session.driver, session.checking, ""
+    if driver.goal is None or driver.goal.id != session.claimed:
+        session.claimed = ""
+    elif checked != session.claimed:  # It was for the goal before; now it is this one's turn.
+        _check(connection, session)
         return
-    if event.passed:
+    elif event.passed and driver.goal.status != "complete":
         commit(connection, session, driver.move("complete", connection.now, reason=event.reason))
-    else:
+    elif driver.goal.status != "complete":
         driver.goal = driver.goal.used(connection.now, None, event.reason)
         commit(connection, session, [])
+    session.claimed = ""
     start_round(connection, session)
 
 
@@ -213,9 +245,7 @@ def commit(connection: Connection, session: Session, changes: Iterable[Change]) 
         connection.do(StoreGoal(session.id, driver.goal))
     connection.publish(session)
     if driver.goal is None or driver.goal.status != "active":
-        opened, session.open_prompts = session.open_prompts, []
-        for ident in opened:
-            connection.answer(ident, end_of_turn(connection))
+        answer_open(connection, session, end_of_turn(connection))
 
 
 def _record_stop(connection: Connection, goal: OwnedGoal | None) -> None:
@@ -227,14 +257,29 @@ def _record_stop(connection: Connection, goal: OwnedGoal | None) -> None:
 
 def end(connection: Connection, session: Session) -> None:
     """The session is over, and its goal with it, as far as this process is concerned."""
+    connection.forget_tools(session)
     driver = session.driver
-    if driver is None or driver.shown is None:
+    if driver is None:
         return
     if driver.round is not None:
+        driver.round = None
         connection.rounds -= 1
+    if driver.shown is None:
+        return
     if driver.shown.status == "active":
         connection.record(GoalChanged("emulated", GoalStopped("ended_unknown")))
     connection.record(GoalChanged("emulated", StatusChanged(driver.shown.status, None)))
+
+
+def stand_down(connection: Connection, session: Session) -> None:
+    """The agent turns out to keep the session's goal itself: there are never two drivers, and its own is the one."""
+    if session.agent_owns:
+        return
+    session.agent_owns = True
+    interrupt(connection, session)
+    driver = driver_of(connection, session)
+    commit(connection, session, driver.move("clear", connection.now) if driver.goal is not None else [])
+    connection.forget_tools(session)
 
 
 def on_permission(connection: Connection, event: FromAgent) -> None:
@@ -260,5 +305,7 @@ def _once(options: Any) -> Any:
 
 def is_goal_tool(session: Session, call: Any) -> bool:
     """Whether a tool call is one of the proxy's own tools, by the names that agents give to the tools of a server."""
+    if at(call, "kind") in _FOREIGN_KINDS:
+        return False
     names = {at(call, "title"), at(call, "_meta", "toolName")}
     return any(name in session.tool_titles for name in names if isinstance(name, str))

@@ -13,7 +13,7 @@ from goalproxy.proxy.goal.tracker import Tracker
 from goalproxy.proxy.goal.usage import UsageMeter
 from goalproxy.proxy.wire.envelope import Id, IdKey
 
-from .driver import Driver
+from .driver import Driver, Round
 
 
 class Turn(Struct):
@@ -53,9 +53,10 @@ class Held(Struct, frozen=True):
 
 
 class WaitingRound(Struct, frozen=True):
-    """A round that was sent to the agent and is not over."""
+    """A round that was sent to the agent and is not answered."""
 
     session_id: str
+    round: Round
 
 
 class Question(Struct, frozen=True):
@@ -68,7 +69,9 @@ class Session:
     """State of one session; ``id`` is the agent's."""
 
     __slots__ = (
+        "agent_owns",
         "checking",
+        "claimed",
         "commands_seen",
         "directory",
         "driver",
@@ -118,8 +121,12 @@ class Session:
         """The goal, where the proxy owns it."""
         self.open_prompts: list[Id | UnsetType] = []
         """Prompts that set a goal and stay open until it stops, where the operator wants that."""
-        self.checking = False
-        """Whether the operator's check runs."""
+        self.claimed = ""
+        """The id of the goal that the model says is reached, while the operator's check has not said so."""
+        self.checking = ""
+        """The id of the goal that the check that runs now is for; empty if none runs."""
+        self.agent_owns = False
+        """Whether the agent turned out to keep the session's goal itself, so that the proxy keeps out of it."""
         self.stored: OwnedGoal | None = None
         """The goal as it was stored last."""
         self.directory = ""
@@ -151,8 +158,8 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs, by the client's prompts or by the agent's word."""
-        return self.running or bool(self.turns)
+        """Whether a turn runs: a prompt of the client's, a round, or work that the agent tells of."""
+        return self.running or bool(self.turns) or (self.driver is not None and self.driver.round is not None)
 
     @property
     def ordinary_prompt(self) -> bool:

@@ -98,8 +98,7 @@ class OwnedGoal(Struct, frozen=True):
         self, operation: Operation, now: int, *, code: str | None = None, reason: str | None = None
     ) -> OwnedGoal | None:
         """The goal after an operation; None if it is gone. Raises Refused."""
-        if (self.status, operation) not in TRANSITIONS:
-            raise Refused("invalid-transition", f"A goal that is {self.status} cannot be changed by {operation}.")
+        self.check(operation)
         status = TRANSITIONS[self.status, operation]
         if status is None:
             return None
@@ -111,6 +110,11 @@ class OwnedGoal(Struct, frozen=True):
             reason=self.reason if kept or reason is None else reason,
         )
 
+    def check(self, operation: Operation) -> None:
+        """Raise Refused for an operation that cannot be."""
+        if (self.status, operation) not in TRANSITIONS:
+            raise Refused("invalid-transition", f"A goal that is {self.status} cannot be changed by {operation}.")
+
     def edited(self, now: int, objective: str | None, max_rounds: int | None) -> OwnedGoal:
         """The goal with another objective or another number of rounds; its counters stay."""
         goal = self.moved("edit", now)
@@ -120,6 +124,10 @@ class OwnedGoal(Struct, frozen=True):
     def raised(self, now: int, *, token_budget: int | None, time_budget: int | None, max_rounds: int) -> OwnedGoal:
         """The goal with other limits; what it has used stays."""
         return self._changed(now, token_budget=token_budget, time_budget=time_budget, max_rounds=max_rounds)
+
+    def reopened(self, now: int) -> OwnedGoal:
+        """The goal after a time in which nobody kept it: that time was not spent on it."""
+        return replace(self, revision=self.revision + 1, updated_at=max(now, self.updated_at))
 
     def started_round(self, now: int) -> OwnedGoal:
         """The goal after a round of it has started."""

@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .owned import OwnedGoal
+from .report import one_line
 
 MARKER = "GOAL-COMPLETE"
 BLOCKED_MARKER = "GOAL-BLOCKED:"
@@ -19,6 +20,8 @@ _EMPTY_ROUNDS = 3
 _ERRORS = 3
 _LONGEST_DELAY = 300_000
 _ERROR_DELAY = 5_000
+_LIMITS = ("rate limit", "usage limit", "quota", "too many requests", "insufficient")
+"""Words by which errors say that the account's limit is reached; ``_`` and ``-`` count as spaces."""
 
 
 class Ended(Struct, frozen=True):
@@ -66,22 +69,29 @@ class RoundBook:
         if ended.stop == "error":
             return self._after_error(ended)
         self._errors = 0
-        marked = None if has_tools else _marked(ended.text)
-        return marked or self._stuck(ended) or Verdict("continue", delay=self._pace(ended))
+        delay = self._pace(ended)
+        marked = None if has_tools else _marked(ended.text, delay)
+        return marked or self._stuck(ended) or Verdict("continue", delay=delay)
 
     def _after_error(self, ended: Ended) -> Verdict:
-        words = ended.error.lower()
-        if any(word in words for word in ("rate limit", "usage limit", "quota", "too many requests", "insufficient")):
-            return Verdict("limit", code="usage-limit", reason=ended.error)
+        words = ended.error.lower().replace("_", " ").replace("-", " ")
+        if any(word in words for word in _LIMITS):
+            return Verdict("limit", code="usage-limit", reason=one_line(ended.error))
         self._errors += 1
         if self._errors >= _ERRORS:
-            return Verdict("block", code="errors", reason=f"{self._errors} rounds in a row failed: {ended.error}")
-        return Verdict("continue", delay=_ERROR_DELAY * 2 ** (self._errors - 1), reason=ended.error)
+            reason = one_line(f"{self._errors} rounds in a row failed: {ended.error}")
+            return Verdict("block", code="errors", reason=reason)
+        return Verdict("continue", delay=_ERROR_DELAY * 2 ** (self._errors - 1), reason=one_line(ended.error))
 
     def _stuck(self, ended: Ended) -> Verdict | None:
         print_of = hashlib.sha256(" ".join(ended.text.split()).encode("utf-8", "surrogatepass")).digest()
-        seen, self._texts = print_of in self._texts, [*self._texts, print_of][-_SAME_TEXTS:]
-        self._empty = self._empty + 1 if ended.tools == 0 and (seen or not ended.text.strip()) else 0
+        silent = not ended.text.strip()
+        seen = print_of in self._texts
+        if not silent:
+            self._texts = [*self._texts, print_of][-_SAME_TEXTS:]
+        elif ended.tools:
+            self._texts = []
+        self._empty = self._empty + 1 if ended.tools == 0 and (seen or silent) else 0
         if len(self._texts) == _SAME_TEXTS and len(set(self._texts)) == 1:
             return Verdict(
                 "block", code="no-progress", reason=f"{_SAME_TEXTS} rounds in a row ended with the same words."
@@ -137,11 +147,12 @@ def _with_markers(blocked_after: int) -> str:
     )
 
 
-def _marked(text: str) -> Verdict | None:
-    """What the last line of the agent's own text says, where the model has no tools."""
+def _marked(text: str, delay: int) -> Verdict | None:
+    """What the last line of the agent's own text says, where the model has no tools; a check may refute it."""
     last = text.rstrip().rpartition("\n")[2].strip()
     if last == MARKER:
-        return Verdict("complete")
-    if last.startswith(BLOCKED_MARKER) and last.removeprefix(BLOCKED_MARKER).strip():
-        return Verdict("block", code="model-reported", reason=last.removeprefix(BLOCKED_MARKER).strip())
+        return Verdict("complete", delay=delay)
+    obstacle = one_line(last.removeprefix(BLOCKED_MARKER)) if last.startswith(BLOCKED_MARKER) else None
+    if obstacle is not None:
+        return Verdict("block", code="model-reported", reason=obstacle)
     return None

@@ -35,13 +35,16 @@ class UsageMeter:
 def _total(result: Any) -> int | None:
     usage = result.get("usage") if isinstance(result, dict) else None
     if isinstance(usage, dict):
-        parts = [count(usage.get(key)) for key in ("inputTokens", "outputTokens")]
         said = count(usage.get("totalTokens"))
-        return said if said is not None else sum(part for part in parts if part is not None) if any(parts) else None
+        return said if said is not None else _sum(usage, "inputTokens", "outputTokens")
     meta = result.get("_meta") if isinstance(result, dict) else None
     quota = meta.get("quota") if isinstance(meta, dict) else None
     counted = quota.get("token_count") if isinstance(quota, dict) else None
-    if not isinstance(counted, dict):
-        return None
-    numbers = [count(counted.get(key)) for key in ("input_tokens", "output_tokens")]
-    return sum(number for number in numbers if number is not None) if any(n is not None for n in numbers) else None
+    return _sum(counted, "input_tokens", "output_tokens")
+
+
+def _sum(holder: Any, *keys: str) -> int | None:
+    """The sum of the counters that are there; None if none is."""
+    numbers = [count(holder.get(key)) for key in keys] if isinstance(holder, dict) else []
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None

@@ -1,0 +1,60 @@
+"""How many tokens a prompt used: what an agent says, and nothing that it does not say."""
+
+from typing import Any
+
+import pytest
+
+from goalproxy.proxy.goal.usage import UsageMeter
+
+
+def gemini(**counted: object) -> dict[str, Any]:
+    """A result as Gemini words it."""
+    return {"_meta": {"quota": {"token_count": counted}}}
+
+
+@pytest.mark.parametrize(
+    ("result", "tokens"),
+    [
+        ({"usage": {"totalTokens": 12, "inputTokens": 1, "outputTokens": 2}}, 12),
+        ({"usage": {"totalTokens": 0}}, 0),
+        ({"usage": {"inputTokens": 5, "outputTokens": 2, "cachedReadTokens": 900}}, 7),
+        ({"usage": {"outputTokens": 2}}, 2),
+        ({"usage": {"inputTokens": 0, "outputTokens": 0}}, 0),
+        ({"usage": {}}, None),
+        ({"usage": {"totalTokens": -1}}, None),
+        ({"usage": {"totalTokens": True}}, None),
+        ({"usage": {"totalTokens": "12"}}, None),
+        ({"usage": None}, None),
+        (gemini(input_tokens=5, output_tokens=2), 7),
+        (gemini(input_tokens=5), 5),
+        (gemini(), None),
+        ({"_meta": {"quota": 5}}, None),
+        ({"_meta": None}, None),
+        ({}, None),
+        (None, None),
+        ([], None),
+    ],
+)
+def test_what_the_agent_says_is_read_and_nothing_is_made_up(result: Any, tokens: int | None) -> None:
+    assert UsageMeter(cumulative=False).read(result) == tokens
+
+
+def test_the_sum_of_a_session_counts_as_far_as_it_has_grown() -> None:
+    meter = UsageMeter(cumulative=True)
+    assert [meter.read({"usage": {"totalTokens": total}}) for total in (100, 150, 150)] == [100, 50, 0]
+
+
+def test_a_sum_that_has_fallen_was_begun_anew() -> None:
+    meter = UsageMeter(cumulative=True)
+    assert [meter.read({"usage": {"totalTokens": total}}) for total in (100, 30, 40)] == [100, 30, 10]
+
+
+def test_a_prompt_that_says_nothing_does_not_disturb_the_sum() -> None:
+    meter = UsageMeter(cumulative=True)
+    assert [
+        meter.read(result) for result in ({"usage": {"totalTokens": 100}}, {}, {"usage": {"totalTokens": 120}})
+    ] == [
+        100,
+        None,
+        20,
+    ]
