@@ -171,8 +171,9 @@ class Play:
 
     def _check_stored(self, action: act.ToClient | act.ToAgent) -> None:
         message = json.loads(action.line)
-        meta = message.get("params", {}).get("update", {}).get("_meta", {})
-        if isinstance(action, act.ToAgent) or "goal" not in meta or not self.stores:
+        params = message.get("params", {})
+        meta = params.get("update", {}).get("_meta", {})
+        if isinstance(action, act.ToAgent) or "goal" not in meta or params["sessionId"] != "s" or not self.stores:
             return
         told, stored = meta["goal"], self.stores[-1]
         assert (told and told["objective"], told and told["status"], told and told["iterations"]) == (

@@ -115,7 +115,7 @@ def on_update(connection: Connection, event: FromAgent) -> None:
         text = at(update, "content", "text")
         driver.round.said(text if isinstance(text, str) else "", update.get("messageId"))
     else:
-        driver.round.called(update.get("toolCallId"), counts=not is_goal_tool(session, update))
+        driver.round.called(str(update.get("toolCallId")), counts=not is_goal_tool(session, update))
 
 
 def _without_null(session: Session | None, update: Any, line: bytes) -> bytes:
@@ -289,7 +289,7 @@ def _once(options: Any) -> Any:
 
 def is_goal_tool(session: Session, call: Any) -> bool:
     """Whether a tool call is one of the proxy's own tools, by the names that agents give to the tools of a server."""
-    if at(call, "kind") in _FOREIGN_KINDS:
+    kind, names = at(call, "kind"), (at(call, "title"), at(call, "_meta", "toolName"))
+    if isinstance(kind, str) and kind in _FOREIGN_KINDS:
         return False
-    names = {at(call, "title"), at(call, "_meta", "toolName")}
     return any(name in session.tool_titles for name in names if isinstance(name, str))

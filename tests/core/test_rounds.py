@@ -453,7 +453,6 @@ def test_a_check_that_fails_is_the_next_rounds_reason() -> None:
     play.run("""
         check  >> failed 2 tests fail
         client << goal {"status": "active", "lastReason": "2 tests fail"}
-        timers
         agent  << round $2 2
         client << goal {"iterations": 2}
     """)
