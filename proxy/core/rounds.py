@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from goalproxy.mappers.base import at, has
 from goalproxy.proxy.goal.changes import Change, GoalStopped, StatusChanged
@@ -17,7 +17,7 @@ from goalproxy.proxy.wire.splice import NotEditable, drop
 
 from .actions import Relay, RunCheck, SetTimer, StoreGoal, Swallow, ToAgent
 from .air import forward
-from .connection import Connection
+from .connection import Awaited, Connection
 from .driver import Driver
 from .events import CheckDone, FromAgent
 from .facts import GoalChanged, RoundEnded
@@ -44,7 +44,7 @@ def meter_of(connection: Connection, session: Session) -> UsageMeter:
 def driver_of(connection: Connection, session: Session) -> Driver:
     """The driver of a session's goal."""
     if session.driver is None:
-        session.driver = Driver(connection.policy.limits, connection.last_times.pop(session.id, 0))
+        session.driver = Driver(connection.policy.limits, session.tracker.last_time)
     return session.driver
 
 
@@ -55,7 +55,7 @@ def start_round(connection: Connection, session: Session) -> None:
         return
     if session.busy or session.held or not session.visible:
         return
-    if driver.waits_for_user or session.claimed == driver.goal.id:
+    if driver.waits_for_user or session.checking or _is_ending(connection, session):
         return
     if now < driver.not_before:
         connection.do(SetTimer(ROUND_TIMER + session.id, driver.not_before - now))
@@ -72,6 +72,14 @@ def start_round(connection: Connection, session: Session) -> None:
     connection.awaiting[str, ident] = WaitingRound(session.id, started)
     connection.rounds += 1
     commit(connection, session, changes)
+
+
+def _is_ending(connection: Connection, session: Session) -> bool:
+    """Whether the client has asked for the session to be closed or deleted, and the agent has not said no."""
+    return any(
+        isinstance(awaited, Awaited) and awaited.method in acp.ENDING and awaited.session_id == session.id
+        for awaited in connection.awaiting.values()
+    )
 
 
 def on_timer(connection: Connection, ident: str) -> None:
@@ -105,7 +113,10 @@ def on_update(connection: Connection, event: FromAgent) -> None:
     if session is None or session.driver is None or not isinstance(update, dict):
         return
     kind, driver = update.get("sessionUpdate"), session.driver
-    if kind == acp.SESSION_INFO and at(update, "_meta", "goal") is not None:
+    if connection.is_v2 and kind == acp.SESSION_INFO and update.get("_meta", UNSET) is None:
+        driver.forget_publication()  # It clears every key, the goal's too.
+        connection.publish(session)
+    elif kind == acp.SESSION_INFO and at(update, "_meta", "goal") is not None:
         stand_down(connection, session)
     elif kind == acp.STATE:
         _on_state(connection, session, update)
@@ -186,34 +197,31 @@ def claim(connection: Connection, session: Session, reason: str | None) -> None:
     if connection.policy.check is None:
         commit(connection, session, driver.move("complete", connection.now, reason=reason))
     else:
-        session.claimed = goal.id
-        _check(connection, session)
+        session.claim = (goal.id, goal.objective)
+        if session.id not in connection.checks:
+            _run_check(connection, session, session.claim)
 
 
-def _check(connection: Connection, session: Session) -> None:
-    """Check the goal that is claimed to be complete; one check runs at a time."""
-    if not session.checking:
-        session.checking = session.claimed
-        connection.do(RunCheck(session.id, session.directory))
+def _run_check(connection: Connection, session: Session, claim: tuple[str, str]) -> None:
+    connection.checks[session.id] = claim
+    connection.do(RunCheck(session.id, session.directory))
 
 
 def on_check_done(connection: Connection, event: CheckDone) -> None:
-    """The operator's check has run."""
-    session = connection.sessions.get(event.session_id)
-    if session is None or session.driver is None or not session.checking:
+    """The operator's check has run; it says nothing of a goal that has taken the place of the one it was for."""
+    checked, session = connection.checks.pop(event.session_id, None), connection.sessions.get(event.session_id)
+    driver = session.driver if session is not None else None
+    if session is None or driver is None or driver.goal is None or not session.checking:
         return
-    driver, checked, session.checking = session.driver, session.checking, ""
-    if driver.goal is None or driver.goal.id != session.claimed:
-        session.claimed = ""
-    elif checked != session.claimed:  # It was for the goal before; now it is this one's turn.
-        _check(connection, session)
+    if checked != session.claim and session.claim is not None:
+        _run_check(connection, session, session.claim)
         return
-    elif event.passed and driver.goal.status != "complete":
+    session.claim = None
+    if event.passed:
         commit(connection, session, driver.move("complete", connection.now, reason=event.reason))
     elif driver.goal.status != "complete":
         driver.goal = driver.goal.used(connection.now, None, event.reason)
         commit(connection, session, [])
-    session.claimed = ""
     start_round(connection, session)
 
 

@@ -457,3 +457,25 @@ def test_a_child_session_publishes_for_itself() -> None:
         agent  >> result $1 {"stopReason": "end_turn"}
         client << goal {"objective": "Ship it", "status": "active"}
     """)
+
+
+def test_no_round_begins_in_a_session_that_is_being_closed() -> None:
+    plain_at_work().run("""
+        client >> request 8 session/close {}
+        agent  << same
+        agent  >> result $1 {"stopReason": "end_turn"}
+        client << goal {"status": "active"}
+        timers
+        agent  >> error 8 -32603 no
+        client << same
+        agent  << round $2 2
+        client << goal {"iterations": 2}
+    """)
+
+
+def test_in_version_2_a_meta_that_is_cleared_is_filled_again() -> None:
+    plain_at_work(protocol=2).run("""
+        agent  >> update {"sessionUpdate": "session_info_update", "_meta": null}
+        client << same
+        client << goal {"objective": "Ship it"}
+    """)
