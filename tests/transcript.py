@@ -102,6 +102,17 @@ class Play:
         self._send(who, text)
         self._sent.clear()
 
+    def lines_after(self, who: str, text: str, to: str = "client") -> list[bytes]:
+        """Send a line; what comes of it for one side."""
+        self._send(who, text)
+        sent, self._sent = self._sent, []
+        return [line for side, line in sent if side == to]
+
+    def let_timers_run(self) -> None:
+        """Let every timer run out, and do not look at what comes of it."""
+        self._run_timers()
+        self._sent.clear()
+
     def drop_timers(self) -> None:
         """Forget the timers that were set so far."""
         self._timers.clear()
@@ -171,8 +182,9 @@ class Play:
 
     def _check_stored(self, action: act.ToClient | act.ToAgent) -> None:
         message = json.loads(action.line)
-        meta = message.get("params", {}).get("update", {}).get("_meta", {})
-        if isinstance(action, act.ToAgent) or "goal" not in meta or not self.stores:
+        params = message.get("params", {})
+        meta = params.get("update", {}).get("_meta", {})
+        if isinstance(action, act.ToAgent) or "goal" not in meta or params["sessionId"] != "s" or not self.stores:
             return
         told, stored = meta["goal"], self.stores[-1]
         assert (told and told["objective"], told and told["status"], told and told["iterations"]) == (

@@ -46,7 +46,7 @@ class Round(Struct):
     tools: int = 0
     text: str = ""
     message: object = None
-    calls: frozenset[object] = frozenset()
+    calls: frozenset[str] = frozenset()
 
     def said(self, text: str, message: object) -> None:
         """The agent said something; only the end of its last message is kept."""
@@ -54,7 +54,7 @@ class Round(Struct):
             self.text, self.message = "", message
         self.text = (self.text + text)[-_TEXT_KEPT:]
 
-    def called(self, call: object, *, counts: bool) -> None:
+    def called(self, call: str, *, counts: bool) -> None:
         """The agent uses a tool, or tells more of one that it uses: what it says next is another message."""
         if call in self.calls:
             return

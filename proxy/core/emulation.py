@@ -173,6 +173,7 @@ def on_cancel_request(connection: Connection, event: FromClient, ident: object) 
             if session.open_prompts != opened and session.driver is not None:
                 interrupt(connection, session)
                 _stop(connection, session, session.driver)
+            start_round(connection, session)
             return
     connection.forward(injection.followed(connection, event, ident))
 
@@ -195,6 +196,7 @@ def on_opened(connection: Connection, session: Session, method: str, *, preserve
     driver.forget_publication()
     if session.agent_owns or method in (acp.NEW, acp.FORK) or driver.goal is not None:
         connection.publish(session)
+        start_round(connection, session)
     else:
         connection.do(LoadGoal(session.id, preserve))
 

@@ -52,7 +52,7 @@ def _carry_out(connection: Connection, session: Session, call: tools.Call) -> di
         _create(connection, session, call)
     else:
         _update(connection, session, driver, call)
-    waiting = {"note": "The goal is complete once the check has passed; it runs now."} if session.claimed else {}
+    waiting = {"note": "The goal is complete once the check has passed; it runs now."} if session.checking else {}
     return {"goal": _told(driver.goal), **waiting}
 
 

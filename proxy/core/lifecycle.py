@@ -60,7 +60,7 @@ def on_opened(connection: Connection, event: FromAgent, awaited: Awaited) -> Non
         return
     session = connection.session(ident)
     complete_result(connection, event, session, message)
-    session.visible = True
+    session.visible = session.opened = True
     if connection.emulates:
         injection.given(connection, session, awaited)
         emulation.on_opened(connection, session, awaited.method, preserve=awaited.preserve)
@@ -106,11 +106,12 @@ def _give_up(connection: Connection, awaited: Awaited) -> None:
     session = connection.sessions.get(awaited.session_id)
     if session is None:
         return
-    if session.book.known or session.turns:
+    if session.opened or (not connection.emulates and (session.tracker.known or session.turns)):
         session.visible = True
         connection.publish(session)
+        rounds.start_round(connection, session)
     else:
-        del connection.sessions[awaited.session_id]
+        end(connection, awaited.session_id)
 
 
 def on_ending(connection: Connection, event: FromClient) -> None:
@@ -124,6 +125,9 @@ def on_ended(connection: Connection, event: FromAgent, awaited: Awaited) -> None
     """The session is gone, unless the agent refused: nothing is published for it any more."""
     forward(connection, event.line)
     if event.envelope.failed:
+        session = connection.sessions.get(awaited.session_id)
+        if session is not None:
+            rounds.start_round(connection, session)
         return
     end(connection, awaited.session_id)
     if connection.emulates and awaited.method == acp.DELETE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from goalproxy.mappers.base import at, has
 from goalproxy.proxy.goal.changes import Change, GoalStopped, StatusChanged
@@ -18,7 +18,7 @@ from goalproxy.proxy.wire.splice import NotEditable, drop
 
 from .actions import Relay, RunCheck, SetTimer, StoreGoal, Swallow, ToAgent
 from .air import forward
-from .connection import Connection
+from .connection import Awaited, Connection
 from .driver import Driver
 from .events import CheckDone, FromAgent
 from .facts import BackedOff, CheckRan, GoalChanged, OwnedGoalStopped, RoundEnded
@@ -45,7 +45,7 @@ def meter_of(connection: Connection, session: Session) -> UsageMeter:
 def driver_of(connection: Connection, session: Session) -> Driver:
     """The driver of a session's goal."""
     if session.driver is None:
-        session.driver = Driver(connection.policy.limits, connection.last_times.pop(session.id, 0))
+        session.driver = Driver(connection.policy.limits, session.tracker.last_time)
     return session.driver
 
 
@@ -56,7 +56,7 @@ def start_round(connection: Connection, session: Session) -> None:
         return
     if session.busy or session.held or not session.visible:
         return
-    if driver.waits_for_user or session.claimed == driver.goal.id:
+    if driver.waits_for_user or session.checking or _is_ending(connection, session):
         return
     if now < driver.not_before:
         connection.do(SetTimer(ROUND_TIMER + session.id, driver.not_before - now))
@@ -73,6 +73,14 @@ def start_round(connection: Connection, session: Session) -> None:
     connection.awaiting[str, ident] = WaitingRound(session.id, started)
     connection.rounds += 1
     commit(connection, session, changes)
+
+
+def _is_ending(connection: Connection, session: Session) -> bool:
+    """Whether the client has asked for the session to be closed or deleted, and the agent has not said no."""
+    return any(
+        isinstance(awaited, Awaited) and awaited.method in acp.ENDING and awaited.session_id == session.id
+        for awaited in connection.awaiting.values()
+    )
 
 
 def on_timer(connection: Connection, ident: str) -> None:
@@ -106,7 +114,10 @@ def on_update(connection: Connection, event: FromAgent) -> None:
     if session is None or session.driver is None or not isinstance(update, dict):
         return
     kind, driver = update.get("sessionUpdate"), session.driver
-    if kind == acp.SESSION_INFO and at(update, "_meta", "goal") is not None:
+    if connection.is_v2 and kind == acp.SESSION_INFO and update.get("_meta", UNSET) is None:
+        driver.forget_publication()  # It clears every key, the goal's too.
+        connection.publish(session)
+    elif kind == acp.SESSION_INFO and at(update, "_meta", "goal") is not None:
         stand_down(connection, session)
     elif kind == acp.STATE:
         _on_state(connection, session, update)
@@ -116,7 +127,7 @@ def on_update(connection: Connection, event: FromAgent) -> None:
         text = at(update, "content", "text")
         driver.round.said(text if isinstance(text, str) else "", update.get("messageId"))
     else:
-        driver.round.called(update.get("toolCallId"), counts=not is_goal_tool(session, update))
+        driver.round.called(str(update.get("toolCallId")), counts=not is_goal_tool(session, update))
 
 
 def _without_null(session: Session | None, update: Any, line: bytes) -> bytes:
@@ -192,35 +203,32 @@ def claim(connection: Connection, session: Session, reason: str | None) -> None:
     if connection.policy.check is None:
         commit(connection, session, driver.move("complete", connection.now, reason=reason))
     else:
-        session.claimed = goal.id
-        _check(connection, session)
+        session.claim = (goal.id, goal.objective)
+        if session.id not in connection.checks:
+            _run_check(connection, session, session.claim)
 
 
-def _check(connection: Connection, session: Session) -> None:
-    """Check the goal that is claimed to be complete; one check runs at a time."""
-    if not session.checking:
-        session.checking = session.claimed
-        connection.do(RunCheck(session.id, session.directory))
+def _run_check(connection: Connection, session: Session, claim: tuple[str, str]) -> None:
+    connection.checks[session.id] = claim
+    connection.do(RunCheck(session.id, session.directory))
 
 
 def on_check_done(connection: Connection, event: CheckDone) -> None:
-    """The operator's check has run."""
-    session = connection.sessions.get(event.session_id)
-    if session is None or session.driver is None or not session.checking:
-        return
+    """The operator's check has run; it says nothing of a goal that has taken the place of the one it was for."""
     connection.record(CheckRan(event.passed))
-    driver, checked, session.checking = session.driver, session.checking, ""
-    if driver.goal is None or driver.goal.id != session.claimed:
-        session.claimed = ""
-    elif checked != session.claimed:  # It was for the goal before; now it is this one's turn.
-        _check(connection, session)
+    checked, session = connection.checks.pop(event.session_id, None), connection.sessions.get(event.session_id)
+    driver = session.driver if session is not None else None
+    if session is None or driver is None or driver.goal is None or not session.checking:
         return
-    elif event.passed and driver.goal.status != "complete":
+    if checked != session.claim and session.claim is not None:
+        _run_check(connection, session, session.claim)
+        return
+    session.claim = None
+    if event.passed:
         commit(connection, session, driver.move("complete", connection.now, reason=event.reason))
     elif driver.goal.status != "complete":
         driver.goal = driver.goal.used(connection.now, None, event.reason)
         commit(connection, session, [])
-    session.claimed = ""
     start_round(connection, session)
 
 
@@ -305,7 +313,7 @@ def _once(options: Any) -> Any:
 
 def is_goal_tool(session: Session, call: Any) -> bool:
     """Whether a tool call is one of the proxy's own tools, by the names that agents give to the tools of a server."""
-    if at(call, "kind") in _FOREIGN_KINDS:
+    kind, names = at(call, "kind"), (at(call, "title"), at(call, "_meta", "toolName"))
+    if isinstance(kind, str) and kind in _FOREIGN_KINDS:
         return False
-    names = {at(call, "title"), at(call, "_meta", "toolName")}
     return any(name in session.tool_titles for name in names if isinstance(name, str))

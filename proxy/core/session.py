@@ -70,8 +70,7 @@ class Session:
 
     __slots__ = (
         "agent_owns",
-        "checking",
-        "claimed",
+        "claim",
         "commands_seen",
         "directory",
         "driver",
@@ -85,6 +84,7 @@ class Session:
         "memory",
         "meter",
         "open_prompts",
+        "opened",
         "prompted",
         "running",
         "stored",
@@ -101,6 +101,8 @@ class Session:
         self.tracker = Tracker(last_time)
         self.visible = False
         """Whether the client has the response that made the session known to it."""
+        self.opened = False
+        """Whether there ever was such a response."""
         self.turns: dict[IdKey, Turn] = {}
         self.running = False
         """Whether the agent says that it works."""
@@ -121,10 +123,8 @@ class Session:
         """The goal, where the proxy owns it."""
         self.open_prompts: list[Id | UnsetType] = []
         """Prompts that set a goal and stay open until it stops, where the operator wants that."""
-        self.claimed = ""
-        """The id of the goal that the model says is reached, while the operator's check has not said so."""
-        self.checking = ""
-        """The id of the goal that the check that runs now is for; empty if none runs."""
+        self.claim: tuple[str, str] | None = None
+        """The id and the objective of the goal that is said to be reached, while the operator's check has to tell."""
         self.agent_owns = False
         """Whether the agent turned out to keep the session's goal itself, so that the proxy keeps out of it."""
         self.stored: OwnedGoal | None = None
@@ -160,6 +160,12 @@ class Session:
     def busy(self) -> bool:
         """Whether a turn runs: a prompt of the client's, a round, or work that the agent tells of."""
         return self.running or bool(self.turns) or (self.driver is not None and self.driver.round is not None)
+
+    @property
+    def checking(self) -> bool:
+        """Whether the operator's check has to tell if the goal, as it is now, is reached."""
+        goal = self.driver.goal if self.driver is not None else None
+        return goal is not None and self.claim == (goal.id, goal.objective)
 
     @property
     def ordinary_prompt(self) -> bool:

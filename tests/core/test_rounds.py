@@ -453,7 +453,6 @@ def test_a_check_that_fails_is_the_next_rounds_reason() -> None:
     play.run("""
         check  >> failed 2 tests fail
         client << goal {"status": "active", "lastReason": "2 tests fail"}
-        timers
         agent  << round $2 2
         client << goal {"iterations": 2}
     """)
@@ -491,3 +490,17 @@ def test_pause_and_clear_win_over_a_check_that_runs(action: str) -> None:
     play.run("timers")
     play.feed("check", "passed late")
     assert play.stores[-1] is None or play.stores[-1].status == "paused"
+
+
+def test_a_check_of_another_objective_says_nothing_of_this_one() -> None:
+    play = plain_at_work(check="make test")
+    play.feed("agent", said("GOAL-COMPLETE"))
+    play.feed("agent", DONE)
+    play.run("""
+        client >> prompt 4 /goal edit Ship that
+        client << goal {"objective": "Ship that", "status": "active"}
+        client << result 4 {"stopReason": "end_turn"}
+        agent  << round $2 2
+        client << goal {"iterations": 2}
+        check  >> passed of the first
+    """)
