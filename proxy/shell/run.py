@@ -20,6 +20,7 @@ from goalproxy.proxy.settings import Settings
 from .agent_version import version_of
 from .log import Log, complain
 from .outlet import Outlet
+from .pipes import widen
 from .process import AgentProcess, leave
 from .relay import Relay
 
@@ -40,6 +41,7 @@ def run(command: Sequence[str], settings: Settings) -> None:
         listener = admin.bind(settings.admin)
     process = AgentProcess(command)
     _forward_signals(process)
+    widen(_STDOUT)
     log, client = Log(settings), Outlet(_STDOUT)
     relay = Relay(_engine(command, settings), client, Outlet(process.stdin), log.message if log.traces else None)
     relay.observers.append(log.fact)
