@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from goalproxy.mappers.base import Mapper, Request, at
 from goalproxy.proxy.goal import control as controls
-from goalproxy.proxy.goal.command import Command, parse
+from goalproxy.proxy.goal.command import Command, can_hold_command, parse
 from goalproxy.proxy.goal.control import Action, Control, Refusal
 from goalproxy.proxy.goal.snapshot import describe
 from goalproxy.proxy.wire import acp
@@ -41,7 +41,7 @@ def on_prompt(connection: Connection, event: FromClient) -> None:
     if mapper is None or session is None or event.envelope.key is None:
         connection.do(Relay())
         return
-    prompt = at(load(event.line), "params", "prompt")
+    prompt: Any = at(load(event.line), "params", "prompt") if can_hold_command(event.line) else None
     command = _parse(mapper, prompt)
     if command is None or not _concerns(connection, mapper, session, command):
         if mapper.loses_prompts and (session.held or (session.running and not session.turns)):

@@ -44,6 +44,11 @@ def parse(prompt: object) -> Command | None:
     return Command("set", argument, index, others) if word is None else Command(word, "", index, others)
 
 
+def can_hold_command(line: bytes) -> bool:
+    """Whether a message can have a goal command in it at all: a quick look that spares the decoding of most prompts."""
+    return b"goal" in line or b"\\u" in line  # in escapes, any letter can look like anything
+
+
 def is_control_word(objective: str) -> bool:
     """Whether an objective, typed after ``/goal``, would be read as a word and not as an objective."""
     return objective.strip().lower() in _WORDS

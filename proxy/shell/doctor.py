@@ -34,7 +34,7 @@ from goalproxy.proxy.wire.envelope import Envelope, load, peek
 from goalproxy.proxy.wire.ndjson import LineBuffer, lines
 
 from .process import AgentProcess
-from .run import policy
+from .sidecar import policy
 
 _ID = "goalproxy-doctor"
 _CHUNK = 1 << 16
@@ -101,7 +101,7 @@ def _answer(process: AgentProcess, deadline: float) -> bytes:
         chunk = os.read(process.stdout, _CHUNK)
         if not chunk:
             raise NoAnswer("the agent ended without an answer to initialize; what it said is above")
-        for line in lines(buffer.feed(chunk)):
+        for line in (line for block in buffer.feed(chunk) for line in lines(bytes(block))):
             envelope = peek(line)
             if envelope is not None and not envelope.method and envelope.id == _ID:
                 return line

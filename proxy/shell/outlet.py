@@ -12,8 +12,12 @@ import select
 import threading
 from collections import deque
 
+from goalproxy.proxy.wire.ndjson import Block
+
 _LIMIT = 1 << 20
 """Bytes of injected lines after which injecting waits, too: a peer that asks and never reads cannot fill memory."""
+_JOINED = 1 << 16
+"""Bytes up to which what is queued is copied together for one write."""
 
 
 class Outlet:
@@ -21,13 +25,13 @@ class Outlet:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._queue: deque[bytes] = deque()
+        self._queue: deque[Block] = deque()
         self._writing = threading.Lock()
         self._waiting = threading.Semaphore(0)
         self._helper: threading.Thread | None = None
         self.broken = False
 
-    def put(self, data: bytes) -> None:
+    def put(self, data: Block) -> None:
         """Queue bytes; what was put first is written first. Nothing is written yet."""
         self._queue.append(data)
 
@@ -66,12 +70,14 @@ class Outlet:
             self.flush()
 
     def _take(self) -> bytes:
-        parts = []
-        while self._queue:
+        """Take the first of the queue, with those after it that are small enough to be written along."""
+        parts = [self._queue.popleft()]
+        size = len(parts[0])
+        while self._queue and (size := size + len(self._queue[0])) <= _JOINED:
             parts.append(self._queue.popleft())
         return b"".join(parts)
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: Block) -> None:
         if self.broken:
             return
         view = memoryview(data)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import resource
 import signal
@@ -16,11 +15,11 @@ from pathlib import Path
 
 from goalproxy.proxy.errors import CannotStart
 
+from .pipes import widen
+
 _TERM_GRACE = 2.0
 """Seconds between asking what is left of the group to end, and killing it."""
 _POLL = 0.02
-_PIPE = 1 << 18
-"""Bytes that the agent's output may be ahead, where the system lets us choose. A user has 64 MiB for all pipes."""
 
 
 class AgentProcess:
@@ -42,7 +41,7 @@ class AgentProcess:
             raise CannotStart(f"cannot start {command[0]!r}: {error}", 126) from error
         os.close(theirs_in)
         os.close(theirs_out)
-        _widen(self.stdout)
+        widen(self.stdout)
         self.ended = threading.Event()
         """Set once the agent has ended."""
         self.signals: set[int] = set()
@@ -79,12 +78,6 @@ class AgentProcess:
             return False
         states = [_state(status) for status in Path("/proc").glob("[0-9]*/stat")]
         return not states or any(group == self._process.pid and state not in "ZX" for group, state in states)
-
-
-def _widen(pipe: int) -> None:
-    if hasattr(fcntl, "F_SETPIPE_SZ"):
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
 
 
 def _state(status: Path) -> tuple[int, str]:

@@ -11,7 +11,7 @@ import select
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from goalproxy.proxy.core import actions as act
@@ -19,15 +19,17 @@ from goalproxy.proxy.core.engine import Engine
 from goalproxy.proxy.core.events import AgentGone, Event, FromAgent, FromClient, LogRead, TimerFired
 from goalproxy.proxy.core.facts import Fact
 from goalproxy.proxy.wire.envelope import Envelope, peek, peek_all
-from goalproxy.proxy.wire.ndjson import LineBuffer, lines
+from goalproxy.proxy.wire.ndjson import Block, LineBuffer, lines
 
 from .goal_services import GoalServices
 from .log_follower import LogFollower
 from .outlet import Outlet
+from .pipes import PIPE_SIZE
 from .timers import Timers
 from .traffic import Direction, Traffic, Treatment
 
-_CHUNK = 1 << 18
+_CHUNK = PIPE_SIZE // 2
+"""Half of what a pipe holds: whoever fills it can go on while this half is looked at."""
 
 Trace = Callable[[Direction, Treatment, bytes], None]
 
@@ -86,8 +88,7 @@ class Relay:
             chunk = _read(source)
             if not chunk:
                 break
-            block = buffer.feed(chunk)
-            if block:
+            for block in buffer.feed(chunk):
                 self._forward(block, way)
                 way.outlet.flush()
         rest = buffer.finish()
@@ -97,28 +98,27 @@ class Relay:
         if way.outlet.broken:
             os.close(source)  # Nobody reads on: whoever writes finds that out, as it would without the proxy.
 
-    def _forward(self, block: bytes, way: _Way) -> None:
+    def _forward(self, block: Block, way: _Way) -> None:
         """Relay a block of lines, stopping at each that concerns the engine."""
-        if self._trace is None and self._is_quiet(block, way):
-            way.outlet.put(block)
-            self.traffic.count(way.direction, "relayed", block.count(b"\n"), len(block))
-        else:
-            self._sift(block, way)
-
-    def _is_quiet(self, block: bytes, way: _Way) -> bool:
-        """Whether a block of many lines is seen at once to concern nobody."""
         envelopes = peek_all(block)
         if envelopes is None:
-            return False
+            parts = lines(bytes(block))
+            self._sift(parts, list(map(peek, parts)), way)
+        elif self._trace is None and self._is_quiet(block, envelopes, way):
+            way.outlet.put(block)
+            self.traffic.count(way.direction, "relayed", len(envelopes), len(block))
+        else:
+            self._sift(lines(bytes(block)), envelopes, way)
+
+    def _is_quiet(self, block: Block, envelopes: list[Envelope], way: _Way) -> bool:
+        """Whether a block is seen at once to concern nobody."""
         mark = way.mark()
         return not any(map(way.concerns, envelopes)) and (mark is None or mark not in block)
 
-    def _sift(self, block: bytes, way: _Way) -> None:
+    def _sift(self, parts: list[bytes], envelopes: Sequence[Envelope | None], way: _Way) -> None:
         """Relay a block line by line."""
-        parts = lines(block)
         start = 0
-        for index, part in enumerate(parts):
-            envelope = peek(part)
+        for index, (part, envelope) in enumerate(zip(parts, envelopes, strict=True)):
             if envelope is None:
                 self.traffic.malformed[way.direction] += not part.isspace()
             elif way.concerns(envelope) or ((mark := way.mark()) is not None and mark in part):

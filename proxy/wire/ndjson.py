@@ -5,6 +5,9 @@ Only ``b"\n"`` ends a line. A carriage return, U+2028 or any other character is 
 
 from __future__ import annotations
 
+Block = bytes | bytearray
+"""Bytes that nobody changes any more."""
+
 
 class LineBuffer:
     """Cut a stream of chunks into blocks of whole lines.
@@ -12,30 +15,37 @@ class LineBuffer:
     Owns the bytes of an unfinished line, of any length; the work per chunk is linear in the chunk.
     """
 
-    __slots__ = ("_rest",)
+    __slots__ = ("_pieces", "_rest")
 
     def __init__(self) -> None:
-        self._rest: list[bytes] = []
+        self._rest = bytearray()
+        self._pieces = 0
 
-    def feed(self, chunk: bytes) -> bytes:
-        """Take a chunk; return every byte up to the last newline seen, or nothing."""
+    def feed(self, chunk: bytes) -> list[Block]:
+        """Take a chunk; return every byte up to the last newline seen, as up to two blocks.
+
+        A line that took more than two chunks is a block of its own, given away as it was put together: it may be long,
+        and nobody has to copy it, nor does anybody have to copy it in order to look at the lines after it.
+        """
         end = chunk.rfind(b"\n") + 1
-        if end == 0:
-            self._rest.append(chunk)
-            return b""
-        block = chunk if end == len(chunk) else chunk[:end]
-        if self._rest:
-            self._rest.append(block)
-            block = b"".join(self._rest)
-            self._rest.clear()
+        begin = chunk.find(b"\n") + 1 if self._pieces > 1 else 0
+        blocks: list[Block] = []
+        if begin:
+            self._rest += chunk[:begin]
+            blocks.append(self._rest)
+            self._rest, self._pieces = bytearray(), 0
+        if begin < end:
+            blocks.append(bytes(self._rest) + chunk[begin:end])
+            self._rest, self._pieces = bytearray(), 0
         if end < len(chunk):
-            self._rest.append(chunk[end:])
-        return block
+            self._rest += chunk[end:]
+            self._pieces += 1
+        return blocks
 
     def finish(self) -> bytes:
         """Return the bytes of a last line without a newline, at the end of the stream."""
-        rest = b"".join(self._rest)
-        self._rest.clear()
+        rest = bytes(self._rest)
+        self._rest, self._pieces = bytearray(), 0
         return rest
 
 

@@ -1,7 +1,7 @@
 """`python tests/bench/drive.py [--quick] --stub PATH -- CMD...`: measures one ACP stdio endpoint, prints JSON.
 
 The endpoint has the stub agent behind it. It is started a few times only to see it start and end. The last start then
-carries the load: turns without updates (round trips), bursts of small and of 64 KiB updates, single lines of 8 MiB.
+carries the load: round trips, bursts of small and of 64 KiB updates, single lines of 8 MiB.
 The client reads what the pipe holds, puts lines that come in pieces together and counts them: it is to be cheaper than
 the cheapest peer. Memory and orphans need Linux's /proc.
 """
@@ -34,12 +34,17 @@ class EndpointError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How much is sent. A pass has round trips, small bursts and big ones; bursts go on until their time is over."""
+    """How much is sent.
+
+    A pass has round trips, small bursts and big ones. Round trips come in blocks with pauses between: at a pause the
+    system decides where the processes run, and that matters more than anything else. Bursts go on for some time.
+    """
 
     starts: int = 3
-    warm_up: int = 100
     passes: int = 4
-    round_trips: int = 300
+    blocks: int = 10
+    pause: float = 0.01
+    round_trips: int = 25
     burst_seconds: float = 0.4
     small_count: int = 10_000
     small_size: int = 100
@@ -49,7 +54,7 @@ class Load:
     line_size: int = 8 << 20
 
 
-QUICK = Load(starts=1, warm_up=50, passes=2, round_trips=150, burst_seconds=0.15, line_count=3)
+QUICK = Load(starts=1, passes=2, burst_seconds=0.15, line_count=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +62,13 @@ class Measurement:
     """What one run of one endpoint showed. `None`: not to be had here (or, for `exit_ms`, it hung)."""
 
     start_ms: float
+    ping_us: float
     rtt_p50_us: float
     rtt_p99_us: float
     small_per_s: float
     big_mb_s: float
     line_ms: float
+    later_line_ms: float
     peak_mb: float | None
     growth_mb: float | None
     exit_ms: float | None
@@ -93,6 +100,10 @@ class Endpoint:
     def open_session(self) -> None:
         """Open the session that `prompt` uses."""
         self._session = self._request("session/new", {"cwd": str(Path.cwd()), "mcpServers": []})["sessionId"]
+
+    def ping(self) -> None:
+        """Make a request that the agent answers at once and that means nothing to anybody between."""
+        self._request("_bench/ping", {"sessionId": self._session})
 
     def prompt(self, count: int, size: int) -> None:
         """Run a turn with `count` updates of `size` bytes of text; raise `EndpointError` if any is missing."""
@@ -249,6 +260,7 @@ class Work:
 
     def __init__(self, load: Load) -> None:
         self._load = load
+        self.pings: list[float] = []
         self.trips: list[float] = []
         self.small_rates: list[float] = []
         self.big_rates: list[float] = []
@@ -261,15 +273,21 @@ class Work:
         """Do all of it once."""
         load = self._load
         endpoint.open_session()
-        for _ in range(load.warm_up):
-            endpoint.prompt(0, 0)
         for _ in range(load.passes):
-            self.trips += [clock(lambda: endpoint.prompt(0, 0)) for _ in range(load.round_trips)]
+            self._make_trips(endpoint)
             self._burst(endpoint)
             self.memory.append(tree.memory_mb("VmRSS"))
         self.lines = [clock(lambda: endpoint.prompt(1, load.line_size)) for _ in range(load.line_count)]
         self.peak = tree.memory_mb("VmHWM")
         self.received = endpoint.received
+
+    def _make_trips(self, endpoint: Endpoint) -> None:
+        for _ in range(self._load.blocks):
+            time.sleep(self._load.pause)
+            endpoint.ping()
+            self.pings += [clock(endpoint.ping) for _ in range(self._load.round_trips)]
+            endpoint.prompt(0, 0)
+            self.trips += [clock(lambda: endpoint.prompt(0, 0)) for _ in range(self._load.round_trips)]
 
     def _burst(self, endpoint: Endpoint) -> None:
         load = self._load
@@ -301,11 +319,13 @@ def measure(command: list[str], stub: Path, load: Load) -> Measurement:
     exits = [life.exit for life in lives if life.exit is not None]
     return Measurement(
         start_ms=median(life.start for life in lives) * 1e3,
-        rtt_p50_us=percentile(work.trips, 50) * 1e6,
+        ping_us=median(work.pings) * 1e6,
+        rtt_p50_us=median(work.trips) * 1e6,
         rtt_p99_us=percentile(work.trips, 99) * 1e6,
         small_per_s=median(work.small_rates),
         big_mb_s=median(work.big_rates),
-        line_ms=median(work.lines) * 1e3,
+        line_ms=work.lines[0] * 1e3,
+        later_line_ms=median(work.lines[1:]) * 1e3,
         peak_mb=work.peak,
         growth_mb=work.growth(),
         exit_ms=median(exits) * 1e3 if len(exits) == len(lives) else None,

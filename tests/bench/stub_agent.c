@@ -6,6 +6,7 @@
  *   initialize                      answers with a neutral goal capability and one unknown _meta key
  *   session/new                     answers with session "s1"
  *   session/prompt "BENCH N SIZE"   sends N agent_message_chunk updates with SIZE bytes of text each, then ends the turn
+ *   _bench/ping                     answers with nothing
  *   any other request               answers "method not found"
  */
 #define _GNU_SOURCE
@@ -21,6 +22,7 @@ static const char *const INITIALIZED =
     "\"_meta\":{\"goal\":{\"version\":1,\"controlMethod\":\"_session/goal\",\"actions\":[\"set\",\"clear\"]},"
     "\"x.vendor/unknown\":{\"a\":[1,2]}}}";
 static const char *const SESSION = "\"result\":{\"sessionId\":\"s1\"}";
+static const char *const PONG = "\"result\":{}";
 static const char *const END_OF_TURN = "\"result\":{\"stopReason\":\"end_turn\"}";
 static const char *const NOT_FOUND = "\"error\":{\"code\":-32601,\"message\":\"Method not found\"}";
 
@@ -93,6 +95,8 @@ int main(void)
             answer(id, INITIALIZED);
         else if (strstr(line, "\"session/new\"") != NULL)
             answer(id, SESSION);
+        else if (strstr(line, "\"_bench/ping\"") != NULL)
+            answer(id, PONG);
         else if (id[0] != '\0')
             answer(id, NOT_FOUND);
         fflush(stdout);

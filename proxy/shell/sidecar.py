@@ -1,0 +1,105 @@
+"""The sidecar between a client on stdio and a running agent: wiring, and the end.
+
+Without the proxy, an agent sees its client's end of input and its closed pipe, and the client sees the agent's end.
+With the proxy they see the same.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import threading
+from collections.abc import Callable, Sequence
+
+from goalproxy.mappers import KINDS, choose, kind_of, wants_air
+from goalproxy.proxy.core.connection import Policy, ToolServer
+from goalproxy.proxy.core.driver import Limits
+from goalproxy.proxy.core.engine import Engine
+from goalproxy.proxy.settings import Settings
+
+from .agent_version import version_of
+from .goal_services import GoalServices
+from .log import Log, complain
+from .outlet import Outlet
+from .pipes import widen
+from .process import AgentProcess
+from .relay import Relay
+
+_STDIN, _STDOUT = 0, 1
+_CLIENT_GONE_GRACE = 2.0
+"""Seconds an agent has to end by itself once its client is gone for good, input and output."""
+_LAST_WORDS = 1.0
+"""Seconds to read what a process outside the agent's group may still write to the agent's output."""
+
+
+def serve(process: AgentProcess, command: Sequence[str], settings: Settings, listener: socket.socket | None) -> int:
+    """Relay until the agent ends; its exit status, negative for a signal. ``listener`` is where metrics are served."""
+    widen(_STDOUT)
+    log, client = Log(settings), Outlet(_STDOUT)
+    services = GoalServices(settings)
+    engine = Engine(
+        policy(command, settings, services.tools), choose, os.urandom(8).hex(), lambda: os.urandom(16).hex()
+    )
+    relay = Relay(engine, client, Outlet(process.stdin), services, log.message if log.traces else None)
+    services.emit = relay.take
+    relay.observers += [services.observe, log.fact]
+    if listener is not None:
+        from . import admin  # noqa: PLC0415 - only where it is wanted
+
+        complain(f"metrics on {admin.url(listener)}/metrics")
+        observer, registry = admin.telemetry(relay.traffic)
+        relay.observers.append(observer)
+        admin.serve(listener, registry)
+    status = _supervise(process, relay, client)
+    services.end()
+    return status
+
+
+def policy(command: Sequence[str], settings: Settings, tools: Callable[[], ToolServer] | None = None) -> Policy:
+    """What the settings mean for an agent's command line."""
+    kind = kind_of(command) if settings.agent_kind == "auto" else settings.agent_kind
+    return Policy(
+        settings.on_cancel,
+        wants_air(kind, lambda: version_of(command, KINDS[kind])),
+        settings.goals,
+        settings.on_prompt,
+        settings.turns,
+        settings.check,
+        Limits(
+            settings.max_rounds,
+            settings.token_budget,
+            settings.time_budget,
+            int(settings.min_interval * 1000),
+            settings.blocked_after,
+        ),
+        tools,
+    )
+
+
+def _supervise(process: AgentProcess, relay: Relay, client: Outlet) -> int:
+    """Relay until the agent ends; its exit status, negative for a signal."""
+    threading.Thread(target=_read_client, args=(process, relay), name="client", daemon=True).start()
+    reader = threading.Thread(target=relay.pump_agent, args=(process.stdout,), name="agent", daemon=True)
+    reader.start()
+    status = process.wait()
+    process.end_group()
+    reader.join(_LAST_WORDS)
+    while reader.is_alive() and client.busy and -status not in process.signals:
+        reader.join(_LAST_WORDS)  # The client reads late; what the agent has said is still its to read.
+    return status
+
+
+def _read_client(process: AgentProcess, relay: Relay) -> None:
+    relay.pump_client(_STDIN)
+    _wait_for_deaf_client()
+    if not process.ended.wait(_CLIENT_GONE_GRACE):
+        process.end_group()
+
+
+def _wait_for_deaf_client() -> None:
+    """Wait until nobody can read the proxy's output any more; for a file, that is never."""
+    poll = select.poll()
+    poll.register(_STDOUT, 0)
+    while not poll.poll():
+        pass
