@@ -65,7 +65,8 @@ def start_round(connection: Connection, session: Session) -> None:
     changes = driver.begin_round(now)
     prompt = [{"type": "text", "text": text}, *content]
     ident = connection.request(acp.PROMPT, {"sessionId": session.id, "prompt": prompt})
-    connection.awaiting[str, ident] = WaitingRound(session.id)
+    if driver.round is not None:
+        connection.awaiting[str, ident] = WaitingRound(session.id, driver.round)
     connection.rounds += 1
     commit(connection, session, changes)
 
@@ -78,20 +79,20 @@ def on_timer(connection: Connection, ident: str) -> None:
 
 
 def on_round_response(connection: Connection, event: FromAgent, waiting: WaitingRound) -> None:
-    """The agent's answer to a round: its end, or, in version 2, that it has begun."""
+    """The agent's answer to a round: its end, or, in version 2, that it has begun.
+
+    The session may have been closed meanwhile, and opened again with another round.
+    """
     connection.do(Swallow())
     session, message = connection.sessions.get(waiting.session_id), load(event.line)
-    connection.rounds -= 1
-    if session is None or session.driver is None:
+    if session is None or session.driver is None or session.driver.round is not waiting.round:
         return
     if event.envelope.failed:
         error = at(message, "error")
         words = " ".join(str(part) for part in (at(error, "message"), at(error, "data", "details")) if part)
         _end(connection, session, "error", words or "the agent gave no reason", None)
     elif connection.is_v2:
-        connection.rounds += 1
-        if session.driver.round is not None:
-            session.driver.round.accepted = True
+        waiting.round.accepted = True
     else:
         stop = at(message, "result", "stopReason")
         _end(connection, session, stop if isinstance(stop, str) else "end_turn", "", at(message, "result"))
@@ -126,7 +127,6 @@ def _on_state(connection: Connection, session: Session, update: dict[str, Any]) 
         for key in [key for key, turn in session.turns.items() if turn.answered]:
             del session.turns[key]
         if session.driver is not None and session.driver.round is not None and session.driver.round.accepted:
-            connection.rounds -= 1
             stop = update.get("stopReason")
             _end(connection, session, stop if isinstance(stop, str) else "end_turn", "", update)
         start_round(connection, session)
@@ -136,6 +136,7 @@ def _end(connection: Connection, session: Session, stop: str, error: str, result
     driver, now = session.driver, connection.now
     if driver is None or driver.round is None:
         return
+    connection.rounds -= 1
     current, tokens = driver.round, meter_of(connection, session).read(result)
     ended = Ended(stop, error, current.text, current.tools, now - current.started)
     verdict, changes = driver.end_round(ended, tokens, now, has_tools=bool(session.tool_names))
@@ -212,10 +213,12 @@ def commit(connection: Connection, session: Session, changes: Iterable[Change]) 
 def end(connection: Connection, session: Session) -> None:
     """The session is over, and its goal with it, as far as this process is concerned."""
     driver = session.driver
-    if driver is None or driver.shown is None:
+    if driver is None:
         return
     if driver.round is not None:
         connection.rounds -= 1
+    if driver.shown is None:
+        return
     if driver.shown.status == "active":
         connection.record(GoalChanged("emulated", GoalStopped("ended_unknown")))
     connection.record(GoalChanged("emulated", StatusChanged(driver.shown.status, None)))

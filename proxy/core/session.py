@@ -13,7 +13,7 @@ from goalproxy.proxy.goal.tracker import Tracker
 from goalproxy.proxy.goal.usage import UsageMeter
 from goalproxy.proxy.wire.envelope import Id, IdKey
 
-from .driver import Driver
+from .driver import Driver, Round
 
 
 class Turn(Struct):
@@ -56,6 +56,7 @@ class WaitingRound(Struct, frozen=True):
     """A round that was sent to the agent and is not over."""
 
     session_id: str
+    round: Round
 
 
 class Question(Struct, frozen=True):
