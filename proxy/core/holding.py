@@ -10,6 +10,7 @@ from goalproxy.proxy.wire import acp, jsonrpc
 from .actions import Swallow, ToAgent
 from .connection import Awaited, Connection
 from .events import FromClient
+from .replies import end_of_turn
 from .session import Held, Session, Turn
 
 
@@ -37,4 +38,11 @@ def answer_held(connection: Connection, session: Session) -> None:
     """The client takes its turn back: what was kept will not be sent."""
     held, session.held = session.held, []
     for prompt in held:
-        connection.answer(prompt.id, {"stopReason": "cancelled"})
+        connection.answer(prompt.id, end_of_turn(connection, "cancelled"))
+
+
+def answer_open(connection: Connection, session: Session, stop: str = "end_turn") -> None:
+    """What kept prompts open is over: end their turns."""
+    opened, session.open_prompts = session.open_prompts, []
+    for ident in opened:
+        connection.answer(ident, end_of_turn(connection, stop))

@@ -18,6 +18,7 @@ from .commands import complete_result, offers_command
 from .connection import Awaited, Connection
 from .controls import follow
 from .events import FromAgent, FromClient
+from .holding import answer_held, answer_open
 from .session import Question, Session
 
 COMMANDS_TIMER = "commands:"
@@ -50,6 +51,7 @@ def on_opened(connection: Connection, event: FromAgent, awaited: Awaited) -> Non
         event = FromAgent(put(event.line, ("id",), awaited.client_id), event.envelope, event.now)
     if event.envelope.failed:
         forward(connection, event.line)
+        connection.tokens.pop(awaited.token, None)
         _give_up(connection, awaited)
         return
     message = load(event.line) or {}
@@ -132,6 +134,9 @@ def end(connection: Connection, ident: str) -> None:
         if connection.goals is not None and connection.goals.log_mark is not None:
             connection.do(LeaveLog(ident))
         connection.last_times[ident] = session.book.last_time
+        answer_held(connection, session)
+        answer_open(connection, session, "cancelled")
+        connection.tokens = {token: known for token, known in connection.tokens.items() if known is not session}
         connection.record_changes(session.tracker.end())
         if session.driver is not None:
             rounds.end(connection, session)

@@ -12,9 +12,9 @@ from .events import FromClient
 from .session import Session
 
 
-def end_of_turn(connection: Connection) -> dict[str, Any]:
+def end_of_turn(connection: Connection, stop: str = "end_turn") -> dict[str, Any]:
     """The result of a prompt whose turn is over; in version 2 of one that was accepted."""
-    return {} if connection.is_v2 else {"stopReason": "end_turn"}
+    return {} if connection.is_v2 else {"stopReason": stop}
 
 
 def say(connection: Connection, event: FromClient, session: Session, prompt: list[Any], text: str) -> None:

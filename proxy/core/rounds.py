@@ -19,8 +19,7 @@ from .connection import Connection
 from .driver import Driver
 from .events import CheckDone, FromAgent
 from .facts import GoalChanged, RoundEnded
-from .holding import release
-from .replies import end_of_turn
+from .holding import answer_open, release
 from .session import Session, WaitingRound
 
 ROUND_TIMER = "round:"
@@ -205,9 +204,7 @@ def commit(connection: Connection, session: Session, changes: Iterable[Change]) 
         connection.do(StoreGoal(session.id, driver.goal))
     connection.publish(session)
     if driver.goal is None or driver.goal.status != "active":
-        opened, session.open_prompts = session.open_prompts, []
-        for ident in opened:
-            connection.answer(ident, end_of_turn(connection))
+        answer_open(connection, session)
 
 
 def end(connection: Connection, session: Session) -> None:
