@@ -15,9 +15,10 @@ from goalproxy.proxy.goal import control as controls
 from goalproxy.proxy.goal.control import Control, Refusal
 from goalproxy.proxy.wire import acp, extension, jsonrpc
 from goalproxy.proxy.wire.envelope import Id, load
+from goalproxy.proxy.wire.splice import put
 
-from . import emulation
-from .actions import FollowLog, ReadLog, Relay, SetTimer, Swallow, ToAgent
+from . import emulation, injection
+from .actions import FollowLog, ReadLog, Relay, Rewrite, SetTimer, Swallow, ToAgent
 from .connection import Connection
 from .events import FromAgent, FromClient
 from .facts import ControlAnswered
@@ -225,7 +226,10 @@ def on_cancel_request(connection: Connection, event: FromClient) -> None:
             connection.publish(pending.session)
             _finish(connection, pending, acp.REQUEST_CANCELLED, "The request was cancelled.")
             return
-    connection.do(Relay())
+    if emulation.take_back(connection, ident):
+        return
+    agent_id = injection.agent_id(connection, ident)
+    connection.do(Relay() if agent_id is None else Rewrite(put(event.line, ("params", "requestId"), agent_id)))
 
 
 def on_agent_gone(connection: Connection) -> None:

@@ -23,7 +23,7 @@ from .connection import Awaited, Connection
 from .driver import Driver
 from .events import FromClient, GoalLoaded
 from .facts import CommandSeen, ControlAnswered
-from .holding import answer_held
+from .holding import answer_held, answer_open
 from .replies import say
 from .rounds import commit, driver_of, interrupt, start_round
 from .session import Held, Session, Turn
@@ -151,14 +151,43 @@ def on_cancel(connection: Connection, event: FromClient) -> None:
         return
     driver = session.driver
     answer_held(connection, session)
+    answer_open(connection, session, "cancelled")
     if driver.round is not None:
         driver.round.interrupted = driver.round.cancelled = True
+    _stop_goal(connection, session, driver)
+
+
+def _stop_goal(connection: Connection, session: Session, driver: Driver) -> None:
+    """The turn was stopped by the user."""
     if driver.goal is None or driver.goal.status != "active":
         return
     if connection.policy.on_cancel == "pause":
         commit(connection, session, driver.move("pause", connection.now, code="cancelled"))
     else:
         driver.waits_for_user = True
+
+
+def take_back(connection: Connection, ident: Any) -> bool:
+    """The client takes back a request that is not the agent's under this id; False if there is no such request."""
+    for session in list(connection.sessions.values()):
+        held = next((prompt for prompt in session.held if _same(prompt.id, ident)), None)
+        is_open = any(_same(opened, ident) for opened in session.open_prompts)
+        if held is None and not is_open:
+            continue
+        connection.do(Swallow())
+        connection.answer_error(ident, acp.REQUEST_CANCELLED, "The request was cancelled.")
+        session.held = [prompt for prompt in session.held if prompt is not held]
+        session.open_prompts = [opened for opened in session.open_prompts if not _same(opened, ident)]
+        if is_open and session.driver is not None:
+            interrupt(connection, session)
+            _stop_goal(connection, session, session.driver)
+        start_round(connection, session)
+        return True
+    return False
+
+
+def _same(one: object, other: object) -> bool:
+    return type(one) is type(other) and one == other
 
 
 # Sessions

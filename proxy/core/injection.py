@@ -66,6 +66,15 @@ def refused(connection: Connection, event: FromAgent, awaited: Awaited) -> bool:
     return True
 
 
+def agent_id(connection: Connection, client_id: Any) -> Any:
+    """The id that a request of the client's has towards the agent, if it was opened again under another one."""
+    for (_, ident), awaited in connection.awaiting.items():
+        known = awaited.client_id if isinstance(awaited, Awaited) else UNSET
+        if type(known) is type(client_id) and known == client_id:
+            return ident
+    return None
+
+
 def given(connection: Connection, session: Session, awaited: Awaited) -> None:
     """The session is open: its tools belong to it, if it has them."""
     session.directory = awaited.directory or session.directory
