@@ -199,6 +199,7 @@ def on_opened(connection: Connection, session: Session, method: str, *, preserve
     driver.forget_publication()
     if method in (acp.NEW, acp.FORK) or driver.goal is not None:
         connection.publish(session)
+        start_round(connection, session)
     else:
         connection.do(LoadGoal(session.id, preserve))
 

@@ -106,9 +106,10 @@ def _give_up(connection: Connection, awaited: Awaited) -> None:
     session = connection.sessions.get(awaited.session_id)
     if session is None:
         return
-    if session.tracker.known or session.turns:
+    if session.tracker.known or session.turns or session.driver is not None:
         session.visible = True
         connection.publish(session)
+        rounds.start_round(connection, session)
     else:
         del connection.sessions[awaited.session_id]
 
