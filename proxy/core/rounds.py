@@ -39,7 +39,7 @@ def meter_of(connection: Connection, session: Session) -> UsageMeter:
 def driver_of(connection: Connection, session: Session) -> Driver:
     """The driver of a session's goal."""
     if session.driver is None:
-        session.driver = Driver(connection.policy.limits, connection.last_times.pop(session.id, 0))
+        session.driver = Driver(connection.policy.limits, session.tracker.last_time)
     return session.driver
 
 
