@@ -134,18 +134,27 @@ class Driver:
             self.armed = False
         return self._become(goal, is_new=False)
 
-    def raise_limits(self, now: int, *, token_budget: int | None) -> None:
-        """Raise a goal's limits before it is resumed: to what is asked for, and to what the operator allows now."""
+    def resume_raised(self, now: int, *, token_budget: int | None) -> list[Change]:
+        """Resume with limits raised to what is asked for, and to what the operator allows now.
+
+        Raises Refused; nothing has changed then.
+        """
         goal = self._present()
         budget = token_budget or goal.token_budget
         if self.limits.token_budget is not None and (budget is None or budget < self.limits.token_budget):
             budget = self.limits.token_budget
-        self.goal = goal.raised(
+        raised = goal.raised(
             now,
             token_budget=budget,
             time_budget=self.limits.time_budget,
             max_rounds=max(goal.max_rounds, self.limits.max_rounds),
         )
+        limit = raised.exceeded(now)
+        if limit is not None:
+            raise Refused(limit[0], f"{limit[1]} Raise the limit to go on.")
+        resumed = raised.moved("resume", now)
+        self._arm(now)
+        return self._become(resumed, is_new=False)
 
     def edit(self, now: int, objective: str | None, max_rounds: int | None) -> list[Change]:
         """Change the objective or the number of rounds; counters stay. Raises Refused."""

@@ -136,10 +136,7 @@ def _resume(driver: Driver, goal: OwnedGoal, now: int, token_budget: int | None)
     if goal.status == "active" and driver.armed:
         return []
     if goal.status == "limited" or token_budget is not None:
-        driver.raise_limits(now, token_budget=token_budget)
-        limit = driver.goal.exceeded(now) if driver.goal is not None else None
-        if limit is not None:
-            raise Refusal(f"{limit[1]} Raise the limit to go on.")
+        return driver.resume_raised(now, token_budget=token_budget)
     return driver.move("resume", now)
 
 

@@ -79,8 +79,9 @@ def _update(connection: Connection, session: Session, driver: Driver, call: Upda
     elif call.action == "pause":
         interrupt(connection, session)
         commit(connection, session, driver.move("pause", connection.now))
+    elif goal.status == "limited":
+        commit(connection, session, driver.resume_raised(connection.now, token_budget=None))
     else:
-        driver.raise_limits(connection.now, token_budget=None)
         commit(connection, session, driver.move("resume", connection.now))
 
 
