@@ -83,6 +83,8 @@ class Connection:
         """Whether the agent said that it takes MCP servers over HTTP."""
         self.tokens: dict[str, Session | None] = {}
         """The secrets of injected tool servers, with their sessions once these are known."""
+        self.checks: dict[str, tuple[str, str]] = {}
+        """The check that runs for each session, by what it was started for: the goal's id and its objective."""
         self.rounds = 0
         """How many rounds run."""
         self.protocol = 1

@@ -161,20 +161,28 @@ def _follow(connection: Connection, session: Session, verdict: Verdict) -> None:
 def claim(connection: Connection, session: Session, reason: str | None) -> None:
     """The model says that the goal is reached. With a check, that holds only once the check has passed."""
     driver = driver_of(connection, session)
-    if connection.policy.check is None:
+    if connection.policy.check is None or driver.goal is None:
         commit(connection, session, driver.move("complete", connection.now, reason=reason))
-    else:
-        session.checking = True
-        connection.do(RunCheck(session.id, session.directory))
+        return
+    session.claim = (driver.goal.id, driver.goal.objective)
+    if session.id not in connection.checks:
+        _run_check(connection, session, session.claim)
+
+
+def _run_check(connection: Connection, session: Session, claimed: tuple[str, str]) -> None:
+    connection.checks[session.id] = claimed
+    connection.do(RunCheck(session.id, session.directory))
 
 
 def on_check_done(connection: Connection, event: CheckDone) -> None:
-    """The operator's check has run."""
-    session = connection.sessions.get(event.session_id)
-    if session is None or session.driver is None or not session.checking:
+    """The operator's check has run; it says nothing about a goal that has taken the place of the one it was for."""
+    checked, session = connection.checks.pop(event.session_id, None), connection.sessions.get(event.session_id)
+    if session is None or session.driver is None or session.claim is None or not session.checking:
         return
-    session.checking = False
-    driver = session.driver
+    if checked != session.claim:
+        _run_check(connection, session, session.claim)
+        return
+    driver, session.claim = session.driver, None
     if driver.goal is None or driver.goal.status != "active":
         return
     if event.passed:

@@ -69,7 +69,7 @@ class Session:
     """State of one session; ``id`` is the agent's."""
 
     __slots__ = (
-        "checking",
+        "claim",
         "commands_seen",
         "directory",
         "driver",
@@ -119,8 +119,8 @@ class Session:
         """The goal, where the proxy owns it."""
         self.open_prompts: list[Id | UnsetType] = []
         """Prompts that set a goal and stay open until it stops, where the operator wants that."""
-        self.checking = False
-        """Whether the operator's check runs."""
+        self.claim: tuple[str, str] | None = None
+        """The id and the objective of the goal that is said to be reached, while the operator's check has to tell."""
         self.stored: OwnedGoal | None = None
         """The goal as it was stored last."""
         self.directory = ""
@@ -154,6 +154,12 @@ class Session:
     def busy(self) -> bool:
         """Whether a turn runs, by the client's prompts or by the agent's word."""
         return self.running or bool(self.turns)
+
+    @property
+    def checking(self) -> bool:
+        """Whether the operator's check has to tell if the goal, as it is now, is reached."""
+        goal = self.driver.goal if self.driver is not None else None
+        return goal is not None and self.claim == (goal.id, goal.objective)
 
     @property
     def ordinary_prompt(self) -> bool:
