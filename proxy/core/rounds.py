@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from goalproxy.mappers.base import at, has
 from goalproxy.proxy.goal.changes import Change, GoalStopped, StatusChanged
@@ -104,7 +104,10 @@ def on_update(connection: Connection, event: FromAgent) -> None:
     if session is None or session.driver is None or not isinstance(update, dict):
         return
     kind, driver = update.get("sessionUpdate"), session.driver
-    if has(update, "_meta", "goal") and kind == acp.SESSION_INFO:
+    if connection.is_v2 and kind == acp.SESSION_INFO and update.get("_meta", UNSET) is None:
+        driver.forget_publication()  # It clears every key, the goal's too.
+        connection.publish(session)
+    elif has(update, "_meta", "goal") and kind == acp.SESSION_INFO:
         driver.armed = False  # The agent turns out to keep goals itself: never two drivers.
     elif kind == acp.STATE:
         _on_state(connection, session, update)
