@@ -126,6 +126,8 @@ def on_ended(connection: Connection, event: FromAgent, awaited: Awaited) -> None
     forward(connection, event.line)
     if not event.envelope.failed:
         end(connection, awaited.session_id)
+    elif awaited.session_id in connection.sessions:
+        rounds.start_round(connection, connection.sessions[awaited.session_id])
 
 
 def end(connection: Connection, ident: str) -> None:

@@ -15,7 +15,7 @@ from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import load
 
 from .actions import Relay, RunCheck, SetTimer, StoreGoal, Swallow, ToAgent
-from .connection import Connection
+from .connection import Awaited, Connection
 from .driver import Driver
 from .events import CheckDone, FromAgent
 from .facts import GoalChanged, RoundEnded
@@ -50,7 +50,7 @@ def start_round(connection: Connection, session: Session) -> None:
         return
     if driver.round is not None or session.busy or session.held or not session.visible:
         return
-    if driver.waits_for_user or session.checking:
+    if driver.waits_for_user or session.checking or _is_ending(connection, session):
         return
     if now < driver.not_before:
         connection.do(SetTimer(ROUND_TIMER + session.id, driver.not_before - now))
@@ -68,6 +68,14 @@ def start_round(connection: Connection, session: Session) -> None:
         connection.awaiting[str, ident] = WaitingRound(session.id, driver.round)
     connection.rounds += 1
     commit(connection, session, changes)
+
+
+def _is_ending(connection: Connection, session: Session) -> bool:
+    """Whether the client has asked for the session to be closed or deleted, and the agent has not said no."""
+    return any(
+        isinstance(awaited, Awaited) and awaited.method in acp.ENDING and awaited.session_id == session.id
+        for awaited in connection.awaiting.values()
+    )
 
 
 def on_timer(connection: Connection, ident: str) -> None:
