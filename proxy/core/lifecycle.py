@@ -61,7 +61,7 @@ def on_opened(connection: Connection, event: FromAgent, awaited: Awaited) -> Non
         return
     session = connection.session(ident)
     complete_result(connection, event, session, message)
-    session.visible = True
+    session.visible = session.opened = True
     if connection.emulates:
         injection.given(connection, session, awaited)
         emulation.on_opened(connection, session, awaited.method, preserve=awaited.preserve)
@@ -106,12 +106,12 @@ def _give_up(connection: Connection, awaited: Awaited) -> None:
     session = connection.sessions.get(awaited.session_id)
     if session is None:
         return
-    if session.tracker.known or session.turns or session.driver is not None:
+    if session.opened or (not connection.emulates and (session.tracker.known or session.turns)):
         session.visible = True
         connection.publish(session)
         rounds.start_round(connection, session)
     else:
-        del connection.sessions[awaited.session_id]
+        end(connection, awaited.session_id)
 
 
 def on_ending(connection: Connection, event: FromClient) -> None:

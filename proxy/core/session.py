@@ -83,6 +83,7 @@ class Session:
         "memory",
         "meter",
         "open_prompts",
+        "opened",
         "prompted",
         "running",
         "stored",
@@ -99,6 +100,8 @@ class Session:
         self.tracker = Tracker(last_time)
         self.visible = False
         """Whether the client has the response that made the session known to it."""
+        self.opened = False
+        """Whether there ever was such a response."""
         self.turns: dict[IdKey, Turn] = {}
         self.running = False
         """Whether the agent says that it works."""
