@@ -176,6 +176,7 @@ def take_back(connection: Connection, ident: Any) -> bool:
         session.held = [prompt for prompt in session.held if prompt is not held]
         session.open_prompts = [opened for opened in session.open_prompts if not _same(opened, ident)]
         if is_open and session.driver is not None:
+            answer_open(connection, session, "cancelled")
             interrupt(connection, session)
             _stop_goal(connection, session, session.driver)
         start_round(connection, session)

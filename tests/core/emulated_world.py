@@ -18,6 +18,8 @@ from goalproxy.proxy.core.events import Event, FromAgent, FromClient, GoalLoaded
 from goalproxy.proxy.goal.owned import OwnedGoal
 from goalproxy.proxy.wire.envelope import IdKey, peek
 
+OPENING = ("session/new", "session/load", "session/resume")
+ENDING = ("session/close", "session/delete")
 OURS = "goalproxy-"
 Message = dict[str, Any]
 
@@ -51,6 +53,7 @@ class Life:
     turns: list[Request] = field(default_factory=list)
     is_open: bool = False
     token: str = ""
+    passed: set[tuple[str, str]] = field(default_factory=set)
     running: bool = False
 
 
@@ -68,12 +71,13 @@ class World:
     def begin(self) -> None:
         """A new process of the proxy and of the agent; only the store has stayed."""
         self.engine = Engine(self.policy, choose, "x", self._secret)
+        self.refused = False
         self.client: dict[IdKey, Request] = {}
         self.agent: dict[IdKey, Request] = {}
         self.asked: list[Message] = []
         self.timers: list[tuple[str, int]] = []
         self.old_timers: list[str] = []
-        self.checks: list[str] = []
+        self.checks: list[tuple[str, str, str]] = []
         self.calls: dict[int, str] = {}
         self.answers: dict[int, Message] = {}
         self.next: deque[Event] = deque()
@@ -160,7 +164,10 @@ class World:
             life.may_run = action.armed
             self.next.append(GoalLoaded(action.session_id, life.stored, action.armed, self.now))
         elif isinstance(action, act.RunCheck):
-            self.checks.append(action.session_id)
+            goal = self.lives[action.session_id].stored
+            assert goal is not None, "a check is for a goal"
+            assert action.session_id not in {check[0] for check in self.checks}, "one check runs at a time"
+            self.checks.append((action.session_id, goal.id, goal.objective))
         elif isinstance(action, act.AnswerTool):
             assert self.calls.pop(action.call) is not None
             self.answers[action.call] = {**action.body, "failed": action.failed}
@@ -186,6 +193,7 @@ class World:
             assert life.may_run, "no round begins after the goal was stopped"
             assert life.stored is not None, "a round is for a goal"
             assert life.stored.status == "active", "a round is for a goal that is active"
+            assert not self.pending(request.session, ENDING), "no round begins in a session that is being closed"
             assert life.is_open, "no round begins before the session is open, nor after it was closed"
         else:
             sent = self.client.get(key)
@@ -207,6 +215,7 @@ class World:
         else:
             assert envelope.key in self.client, "an answer is for a request that the client waits for"
             request = self.client.pop(envelope.key)
+            self.refused = envelope.failed
             assert not (own and request.passed), "what the agent got, the agent answers"
 
     def _published(self, message: Message, *, own: bool) -> None:
@@ -221,7 +230,7 @@ class World:
             assert goal is None, "what is gone from the store is not published"
             assert stored is None, "a stored goal is not published as gone"
             return
-        assert goal == _as_published(stored, goal["updatedAt"]), "what is published was stored before"
+        assert goal == as_published(stored, goal["updatedAt"]), "what is published was stored before"
         assert goal["createdAt"] >= life.created, "a newer goal has a later time"
         if before is not None:
             assert goal["updatedAt"] > before["updatedAt"]
@@ -230,10 +239,12 @@ class World:
                     assert goal.get(counter, 0) >= before.get(counter, 0), "a counter does not fall"
         is_other = goal["createdAt"] > life.created
         assert is_other == (stored.id != life.goal_id), "each goal has a time of its own"
+        if stored.status == "complete" and self.policy.check is not None:
+            assert (stored.id, stored.objective) in life.passed, "what is complete was checked"
         life.created, life.goal_id = goal["createdAt"], stored.id
 
 
-def _as_published(goal: OwnedGoal, updated_at: int) -> Message:
+def as_published(goal: OwnedGoal, updated_at: int) -> Message:
     """The snapshot of a stored goal."""
     known = {"iterations": goal.rounds, "lastReason": goal.reason, "tokensUsed": goal.tokens}
     return {

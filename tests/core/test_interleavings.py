@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 from hypothesis import settings
@@ -13,15 +14,13 @@ from goalproxy.proxy.core.connection import Policy, ToolServer
 from goalproxy.proxy.core.driver import Limits
 from goalproxy.proxy.core.events import AgentGone, CheckDone, TimerFired, ToolCalled
 
-from .emulated_world import Message, Request, World
+from .emulated_world import ENDING, OPENING, Message, Request, World, as_published
 
 _STOPS = ["end_turn", "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 _WORDS = ["A", "B", "pause", "resume", "clear", "status", "edit C", ""]
 _CALLS = ["get", "create", "edit", "pause", "resume", "complete", "blocked", "stale", "wrong id", "wrong token", "junk"]
 _SAID = ["one", "two", "GOAL-COMPLETE", "GOAL-BLOCKED: no network"]
-_OPENING = ("session/new", "session/load", "session/resume")
-_ENDING = ("session/close", "session/delete")
-_LIFE = (*_OPENING, *_ENDING)
+_LIFE = (*OPENING, *ENDING)
 _sessions = st.sampled_from(["s", "s", "s", "t"])
 _picks = st.integers(0, 7)
 _policies = st.builds(
@@ -55,7 +54,10 @@ class Interleavings(RuleBasedStateMachine):
 
     def _begin(self, method: str, *, preserve: bool) -> None:
         self._ask("initialize", {"protocolVersion": self.world.protocol})
-        http = {"agentCapabilities": {"mcpCapabilities": {"http": True}}, "capabilities": {"session": {"mcp": {"http": {}}}}}
+        http = {
+            "agentCapabilities": {"mcpCapabilities": {"http": True}},
+            "capabilities": {"session": {"mcp": {"http": {}}}},
+        }
         self._answer({"protocolVersion": self.world.protocol, "agentInfo": {"name": "plain", "version": "1"}, **http})
         for session in self.world.lives:
             self._open(session, method, preserve=preserve)
@@ -65,7 +67,9 @@ class Interleavings(RuleBasedStateMachine):
 
     def _ask(self, method: str, params: Message) -> None:
         self.ids += 1
-        self.world.from_client({"id": str(self.ids) if self.ids % 3 == 0 else self.ids, "method": method, "params": params})
+        self.world.from_client(
+            {"id": str(self.ids) if self.ids % 3 == 0 else self.ids, "method": method, "params": params}
+        )
 
     def _open(self, session: str, method: str, *, preserve: bool) -> None:
         named = {} if method == "session/new" else {"sessionId": session}
@@ -83,13 +87,22 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(session=_sessions, word=st.sampled_from(_WORDS))
     def the_client_types_a_command(self, session: str, word: str) -> None:
-        self._wanted(session, word if word in ("pause", "resume", "clear", "status", "") or word[:4] == "edit" else "set")
+        self._wanted(
+            session, word if word in ("pause", "resume", "clear", "status", "") or word[:4] == "edit" else "set"
+        )
         self._prompt(session, f"/goal {word}")
 
-    @rule(session=_sessions, action=st.sampled_from(["set", "set", "pause", "resume", "clear", "jump"]), budget=st.none() | st.just(90))
+    @rule(
+        session=_sessions,
+        action=st.sampled_from(["set", "set", "pause", "resume", "clear", "jump"]),
+        budget=st.none() | st.just(90),
+    )
     def the_client_controls(self, session: str, action: str, budget: int | None) -> None:
+        before = self.world.lives[session].may_run
         self._wanted(session, action)
         self._ask("_session/goal", {"sessionId": session, "action": action, "objective": "D", "tokenBudget": budget})
+        if self.world.refused:
+            self.world.lives[session].may_run = before
 
     def _wanted(self, session: str, word: str) -> None:
         """What the user says about the goal; it may be refused, and what is refused starts nothing."""
@@ -108,14 +121,16 @@ class Interleavings(RuleBasedStateMachine):
     @rule(pick=_picks)
     def the_client_takes_a_request_back(self, pick: int) -> None:
         request = list(self.world.client.values())[pick % len(self.world.client)]
+        if b"/goal" in request.line and request.session in self.world.lives:
+            self.world.lives[request.session].may_run = False  # Its prompt was kept open, and stood for the goal's work.
         self.world.from_client({"method": "$/cancel_request", "params": {"requestId": request.ident}})
 
     @rule(session=_sessions, method=st.sampled_from(["session/load", "session/resume"]), preserve=st.booleans())
-    def the_client_opens_again(self, session: str, method: str, preserve: bool) -> None:
+    def the_client_opens_again(self, session: str, method: str, *, preserve: bool) -> None:
         if not self.world.pending(session, _LIFE):
             self._open(session, method, preserve=preserve)
 
-    @rule(session=_sessions, method=st.sampled_from(_ENDING))
+    @rule(session=_sessions, method=st.sampled_from(ENDING))
     def the_client_ends(self, session: str, method: str) -> None:
         if not self.world.pending(session, _LIFE):
             self._ask(method, {"sessionId": session})
@@ -128,8 +143,14 @@ class Interleavings(RuleBasedStateMachine):
     # The agent
 
     @precondition(lambda self: self.world.agent)
-    @rule(pick=_picks, stop=st.sampled_from(_STOPS), tokens=st.none() | st.integers(0, 30), fails=st.sampled_from([False, False, False, True]), words=st.sampled_from(["boom", "rate limit"]))
-    def the_agent_answers(self, pick: int, stop: str, tokens: int | None, fails: bool, words: str) -> None:
+    @rule(
+        pick=_picks,
+        stop=st.sampled_from(_STOPS),
+        tokens=st.none() | st.integers(0, 30),
+        fails=st.sampled_from([False, False, False, True]),
+        words=st.sampled_from(["boom", "rate limit"]),
+    )
+    def the_agent_answers(self, pick: int, stop: str, tokens: int | None, words: str, *, fails: bool) -> None:
         request = list(self.world.agent.values())[pick % len(self.world.agent)]
         if fails:
             self._fail(request, -32602 if pick % 2 else -32000, words)
@@ -142,9 +163,9 @@ class Interleavings(RuleBasedStateMachine):
         self.world.from_agent({"id": request.ident, "error": {"code": code, "message": words}})
 
     def _succeed(self, request: Request, stop: str, tokens: int | None) -> None:
-        if request.method in _OPENING:
+        if request.method in OPENING:
             self._agent_opens(request.session)
-        elif request.method in _ENDING:
+        elif request.method in ENDING:
             life = self.world.lives[request.session]
             life.turns, life.is_open, life.may_run, life.published, life.running = [], False, False, None, False
             self._answer({}, request)
@@ -161,7 +182,11 @@ class Interleavings(RuleBasedStateMachine):
             life.turns = [turn for turn in life.turns if turn is not request]
 
     def _agent_opens(self, session: str) -> None:
-        request = next(request for request in self.world.agent.values() if request.method in _OPENING and request.session in ("", session))
+        request = next(
+            request
+            for request in self.world.agent.values()
+            if request.method in OPENING and request.session in ("", session)
+        )
         life = self.world.lives[session]
         servers = json.loads(request.line)["params"]["mcpServers"]
         if servers:
@@ -175,7 +200,9 @@ class Interleavings(RuleBasedStateMachine):
         self.world.from_agent({"id": request.ident, "result": result})
 
     def _update(self, session: str, kind: str, **fields: Any) -> None:
-        self.world.from_agent({"method": "session/update", "params": {"sessionId": session, "update": {"sessionUpdate": kind, **fields}}})
+        self.world.from_agent(
+            {"method": "session/update", "params": {"sessionId": session, "update": {"sessionUpdate": kind, **fields}}}
+        )
 
     @rule(session=_sessions, text=st.sampled_from(_SAID))
     def the_agent_says(self, session: str, text: str) -> None:
@@ -186,7 +213,12 @@ class Interleavings(RuleBasedStateMachine):
         self._update(session, "tool_call", toolCallId="c", title=title)
 
     @precondition(lambda self: self.world.is_v2)
-    @rule(session=_sessions, state=st.sampled_from(["running", "idle", "idle", "requires_action"]), stop=st.sampled_from(_STOPS), tokens=st.none() | st.integers(0, 30))
+    @rule(
+        session=_sessions,
+        state=st.sampled_from(["running", "idle", "idle", "requires_action"]),
+        stop=st.sampled_from(_STOPS),
+        tokens=st.none() | st.integers(0, 30),
+    )
     def the_agent_tells_its_state(self, session: str, state: str, stop: str, tokens: int | None) -> None:
         life = self.world.lives[session]
         if life.is_open:
@@ -204,7 +236,11 @@ class Interleavings(RuleBasedStateMachine):
     @rule(session=_sessions, title=st.sampled_from(["rm", "mcp__goal__update_goal"]))
     def the_agent_asks_for_leave(self, session: str, title: str) -> None:
         self.ids += 1
-        params = {"sessionId": session, "toolCall": {"title": title}, "options": [{"optionId": "o", "kind": "allow_once"}]}
+        params = {
+            "sessionId": session,
+            "toolCall": {"title": title},
+            "options": [{"optionId": "o", "kind": "allow_once"}],
+        }
         self.world.from_agent({"id": f"agent-{self.ids}", "method": "session/request_permission", "params": params})
 
     # The model
@@ -216,9 +252,13 @@ class Interleavings(RuleBasedStateMachine):
         known = self._call(life.token, "get_goal", {}).get("goal") or {"id": "goal-0", "revision": 1}
         named: Message = {"goal_id": known["id"], "revision": known["revision"]}
         if what == "create":
-            answer = self._call(life.token, "create_goal", {"objective": "M", "max_goal_rounds": rounds}, life if life.turns else None)
+            answer = self._call(
+                life.token, "create_goal", {"objective": "M", "max_goal_rounds": rounds}, life if life.turns else None
+            )
         elif what == "stale":
-            answer = self._call(life.token, "update_goal", {**named, "revision": known["revision"] + 1, "action": "complete"})
+            answer = self._call(
+                life.token, "update_goal", {**named, "revision": known["revision"] + 1, "action": "complete"}
+            )
             assert answer["failed"]
         elif what == "wrong id":
             answer = self._call(life.token, "update_goal", {**named, "goal_id": "goal-?", "action": "complete"})
@@ -230,7 +270,9 @@ class Interleavings(RuleBasedStateMachine):
             assert self._call(life.token, "update_goal", {"action": what})["failed"]
         elif what != "get":
             fields = {"objective": "E", "max_goal_rounds": rounds} if what == "edit" else {}
-            answer = self._call(life.token, "update_goal", {**named, "action": what, **fields}, life if what == "resume" else None)
+            answer = self._call(
+                life.token, "update_goal", {**named, "action": what, **fields}, life if what == "resume" else None
+            )
             if not answer["failed"] and what in ("pause", "blocked"):
                 life.may_run = False
         assert not world.calls, "a call is answered at once"
@@ -268,13 +310,15 @@ class Interleavings(RuleBasedStateMachine):
 
     @precondition(lambda self: self.world.checks)
     @rule(pick=_picks, passed=st.booleans())
-    def a_check_ends(self, pick: int, passed: bool) -> None:
-        session = self.world.checks.pop(pick % len(self.world.checks))
+    def a_check_ends(self, pick: int, *, passed: bool) -> None:
+        session, *claimed = self.world.checks.pop(pick % len(self.world.checks))
+        if passed:
+            self.world.lives[session].passed.add((claimed[0], claimed[1]))
         self.world.happens(CheckDone(session, passed, "it ran", self.world.now))
 
     @precondition(lambda self: self.ids > 12)
     @rule(preserve=st.booleans())
-    def everything_starts_again(self, preserve: bool) -> None:
+    def everything_starts_again(self, *, preserve: bool) -> None:
         world = self.world
         world.happens(AgentGone(world.now))
         assert not self._unsent(), "what the proxy holds is answered when the agent has gone"
@@ -296,8 +340,17 @@ class Interleavings(RuleBasedStateMachine):
         assert connection.rounds == sum(driver.round is not None for driver in drivers)
         assert {session.id for session in connection.tokens.values() if session} <= set(connection.sessions)
 
+    @invariant()
+    def the_client_knows_the_goal(self) -> None:
+        for name, life in self.world.lives.items():
+            if life.is_open and not self.world.pending(name, OPENING):
+                expected = as_published(life.stored, 0) if life.stored is not None else None
+                assert ({**life.published, "updatedAt": 0} if life.published is not None else None) == expected
+
     def teardown(self) -> None:
         """Everything is answered, and every timer runs out: then nobody waits for anything."""
+        if sys.exc_info()[0] is not None:
+            return  # It has failed already.
         for _ in range(300):
             if not self._something_ends():
                 break
