@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -12,9 +10,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from goalproxy.proxy.core.connection import Policy, ToolServer
 from goalproxy.proxy.core.driver import Limits
-from goalproxy.proxy.core.events import AgentGone, CheckDone, TimerFired, ToolCalled
+from goalproxy.proxy.core.events import AgentGone, CheckDone, TimerFired
 
-from .emulated_world import ENDING, OPENING, Message, Request, World, as_published
+from .emulated_peers import Peers, usage
+from .emulated_world import ENDING, OPENING, Message, World, as_published
 
 _STOPS = ["end_turn", "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 _WORDS = ["A", "B", "pause", "resume", "clear", "status", "edit C", ""]
@@ -41,10 +40,8 @@ _policies = st.builds(
 )
 
 
-class Interleavings(RuleBasedStateMachine):
+class Interleavings(Peers, RuleBasedStateMachine):
     """Any messages of both peers, any calls of the model, any timers, in any order, at any pace."""
-
-    world: World
 
     @initialize(policy=_policies, protocol=st.sampled_from([1, 1, 2]))
     def everything_begins(self, policy: Policy, protocol: int) -> None:
@@ -52,32 +49,7 @@ class Interleavings(RuleBasedStateMachine):
         self.world = World(policy, protocol)
         self._begin("session/new", preserve=False)
 
-    def _begin(self, method: str, *, preserve: bool) -> None:
-        self._ask("initialize", {"protocolVersion": self.world.protocol})
-        http = {
-            "agentCapabilities": {"mcpCapabilities": {"http": True}},
-            "capabilities": {"session": {"mcp": {"http": {}}}},
-        }
-        self._answer({"protocolVersion": self.world.protocol, "agentInfo": {"name": "plain", "version": "1"}, **http})
-        for session in self.world.lives:
-            self._open(session, method, preserve=preserve)
-            self._agent_opens(session)
-
     # The client
-
-    def _ask(self, method: str, params: Message) -> None:
-        self.ids += 1
-        self.world.from_client(
-            {"id": str(self.ids) if self.ids % 3 == 0 else self.ids, "method": method, "params": params}
-        )
-
-    def _open(self, session: str, method: str, *, preserve: bool) -> None:
-        named = {} if method == "session/new" else {"sessionId": session}
-        policy = {"_meta": {"goal": {"resumePolicy": "preserve"}}} if preserve else {}
-        self._ask(method, {**named, "cwd": "/w", "mcpServers": [], **policy})
-
-    def _prompt(self, session: str, text: str) -> None:
-        self._ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
 
     @rule(session=_sessions)
     def the_client_prompts(self, session: str) -> None:
@@ -104,14 +76,6 @@ class Interleavings(RuleBasedStateMachine):
         if self.world.refused:
             self.world.lives[session].may_run = before
 
-    def _wanted(self, session: str, word: str) -> None:
-        """What the user says about the goal; it may be refused, and what is refused starts nothing."""
-        life = self.world.lives[session]
-        if word in ("set", "resume"):
-            life.may_run = True
-        elif word in ("pause", "clear"):
-            life.may_run = False
-
     @rule(session=_sessions)
     def the_client_cancels(self, session: str) -> None:
         self.world.lives[session].may_run = False
@@ -122,7 +86,9 @@ class Interleavings(RuleBasedStateMachine):
     def the_client_takes_a_request_back(self, pick: int) -> None:
         request = list(self.world.client.values())[pick % len(self.world.client)]
         if b"/goal" in request.line and request.session in self.world.lives:
-            self.world.lives[request.session].may_run = False  # Its prompt was kept open, and stood for the goal's work.
+            self.world.lives[
+                request.session
+            ].may_run = False  # Its prompt was kept open, and stood for the goal's work.
         self.world.from_client({"method": "$/cancel_request", "params": {"requestId": request.ident}})
 
     @rule(session=_sessions, method=st.sampled_from(["session/load", "session/resume"]), preserve=st.booleans())
@@ -157,53 +123,6 @@ class Interleavings(RuleBasedStateMachine):
         else:
             self._succeed(request, stop, tokens)
 
-    def _fail(self, request: Request, code: int, words: str) -> None:
-        self._over(request)
-        del self.world.agent[type(request.ident), request.ident]
-        self.world.from_agent({"id": request.ident, "error": {"code": code, "message": words}})
-
-    def _succeed(self, request: Request, stop: str, tokens: int | None) -> None:
-        if request.method in OPENING:
-            self._agent_opens(request.session)
-        elif request.method in ENDING:
-            life = self.world.lives[request.session]
-            life.turns, life.is_open, life.may_run, life.published, life.running = [], False, False, None, False
-            self._answer({}, request)
-        elif self.world.is_v2:
-            request.accepted = True
-            self._answer({}, request)
-        else:
-            self._over(request)
-            self._answer({"stopReason": stop, **_usage(tokens)}, request)
-
-    def _over(self, request: Request) -> None:
-        life = self.world.lives.get(request.session)
-        if life is not None:
-            life.turns = [turn for turn in life.turns if turn is not request]
-
-    def _agent_opens(self, session: str) -> None:
-        request = next(
-            request
-            for request in self.world.agent.values()
-            if request.method in OPENING and request.session in ("", session)
-        )
-        life = self.world.lives[session]
-        servers = json.loads(request.line)["params"]["mcpServers"]
-        if servers:
-            life.token = servers[-1]["headers"][0]["value"].removeprefix("Bearer ")
-        life.is_open, life.published = True, None
-        self._answer({"sessionId": session} if request.method == "session/new" else {}, request)
-
-    def _answer(self, result: Message, request: Request | None = None) -> None:
-        request = request or next(iter(self.world.agent.values()))
-        del self.world.agent[type(request.ident), request.ident]
-        self.world.from_agent({"id": request.ident, "result": result})
-
-    def _update(self, session: str, kind: str, **fields: Any) -> None:
-        self.world.from_agent(
-            {"method": "session/update", "params": {"sessionId": session, "update": {"sessionUpdate": kind, **fields}}}
-        )
-
     @rule(session=_sessions, text=st.sampled_from(_SAID))
     def the_agent_says(self, session: str, text: str) -> None:
         self._update(session, "agent_message_chunk", content={"type": "text", "text": text})
@@ -225,7 +144,7 @@ class Interleavings(RuleBasedStateMachine):
             life.running = state == "running" or (life.running and state != "idle")
             if state == "idle":
                 life.turns = [turn for turn in life.turns if not turn.accepted]
-            self._update(session, "state_update", state=state, stopReason=stop, **_usage(tokens))
+            self._update(session, "state_update", state=state, stopReason=stop, **usage(tokens))
 
     @precondition(lambda self: self.world.is_v2)
     @rule(session=_sessions)
@@ -277,18 +196,6 @@ class Interleavings(RuleBasedStateMachine):
                 life.may_run = False
         assert not world.calls, "a call is answered at once"
 
-    def _call(self, token: str, name: str, arguments: Message, starts: Any = None) -> Message:
-        world = self.world
-        self.ids += 1
-        before = starts.may_run if starts is not None else False
-        if starts is not None:
-            starts.may_run = True
-        world.calls[self.ids] = name
-        world.happens(ToolCalled(token, name, arguments, self.ids, world.now))
-        if starts is not None and world.answers[self.ids]["failed"]:
-            starts.may_run = before
-        return world.answers[self.ids]
-
     # Time
 
     @rule(milliseconds=st.sampled_from([1, 400, 3000, 20_000, -5]))
@@ -327,10 +234,6 @@ class Interleavings(RuleBasedStateMachine):
         self._begin("session/load" if not world.is_v2 else "session/resume", preserve=preserve)
 
     # What always holds
-
-    def _unsent(self) -> list[Request]:
-        held = ("session/prompt", "_session/goal")
-        return [request for request in self.world.client.values() if request.method in held and not request.passed]
 
     @invariant()
     def the_proxy_remembers_what_is_open_and_no_more(self) -> None:
@@ -375,9 +278,5 @@ class Interleavings(RuleBasedStateMachine):
         return bool(world.agent or world.checks or world.timers or any(life.turns for life in world.lives.values()))
 
 
-def _usage(tokens: int | None) -> Message:
-    return {} if tokens is None else {"usage": {"totalTokens": tokens}}
-
-
 TestInterleavings = Interleavings.TestCase
-TestInterleavings.settings = settings(max_examples=100, stateful_step_count=40, derandomize=True, deadline=None)
+TestInterleavings.settings = settings(max_examples=250, stateful_step_count=40, derandomize=True, deadline=None)
