@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from goalproxy.proxy.wire.envelope import IdKey
+from goalproxy.mappers.base import at
+from goalproxy.proxy.wire.envelope import IdKey, load
 
 from .air import forward
 from .connection import Awaited, Connection
 from .events import FromAgent
 from .holding import release
 from .logs import turn_ended
-from .rounds import start_round
+from .rounds import meter_of, start_round
 from .session import Session
 
 
@@ -52,6 +53,7 @@ def on_prompt_response(connection: Connection, event: FromAgent, awaited: Awaite
         _end(connection, session, key)
     turn_ended(connection, session)
     if connection.emulates:
+        meter_of(connection, session).read(at(load(event.line), "result"))  # Of a sum, the next round's part is new.
         start_round(connection, session)
     connection.publish(session)
 

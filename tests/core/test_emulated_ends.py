@@ -18,14 +18,14 @@ NOW = 1_790_000_000_000
 class Scene:
     """An engine with one open session, of a client that says little and an agent that answers when told."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, agent: str = "plain") -> None:
         self.secrets = 0
         self.engine = Engine(policy, choose, "t", self._secret)
         self.sent: list[dict[str, object]] = []
         self.got: list[dict[str, object]] = []
         self.checks = 0
         self.client(0, "initialize", {"protocolVersion": 1})
-        self.agent(0, {"protocolVersion": 1, "agentInfo": {"name": "plain", "version": "1"}})
+        self.agent(0, {"protocolVersion": 1, "agentInfo": {"name": agent, "version": "1"}})
         self.client(1, "session/new", {"cwd": "/w", "mcpServers": []})
         self.agent(1, {"sessionId": "s"})
 
@@ -136,3 +136,14 @@ def test_a_request_that_the_proxy_holds_can_be_taken_back() -> None:
     assert scene.got[-1]["error"] == {"code": -32800, "message": "The request was cancelled."}
     scene.agent(scene.rounds[0], {"stopReason": "cancelled"})
     assert [line["method"] for line in scene.sent] == ["session/prompt", "session/cancel", "session/prompt"]
+
+
+def test_what_the_user_used_is_not_the_goals_where_the_agent_tells_sums() -> None:
+    scene = Scene(Policy(limits=Limits(min_interval=0)), "mistral-vibe")
+    scene.prompt(2, "Hello")
+    scene.agent(2, {"stopReason": "end_turn", "usage": {"totalTokens": 100}})
+    scene.prompt(3, "/goal A")
+    scene.agent(scene.rounds[0], {"stopReason": "end_turn", "usage": {"totalTokens": 130}})
+    goal = scene.engine._connection.sessions["s"].book.shown
+    assert goal is not None
+    assert goal.tokens_used == 30
