@@ -171,6 +171,7 @@ def on_cancel_request(connection: Connection, event: FromClient, ident: object) 
         if take_back(connection, session, ident):
             connection.do(Swallow())
             if session.open_prompts != opened and session.driver is not None:
+                answer_open(connection, session, cancelled(connection))
                 interrupt(connection, session)
                 _stop(connection, session, session.driver)
             start_round(connection, session)

@@ -144,8 +144,6 @@ def _on_state(connection: Connection, session: Session, update: dict[str, Any]) 
     state = update.get("state")
     if state == "running":
         session.running = True
-        if session.driver is not None and session.driver.round is not None:
-            session.driver.round.accepted = True
     elif state == "idle":
         session.running = False
         for key in [key for key, turn in session.turns.items() if turn.answered]:

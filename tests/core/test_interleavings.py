@@ -59,9 +59,9 @@ class Interleavings(Peers, RuleBasedStateMachine):
 
     @rule(session=_sessions, word=st.sampled_from(_WORDS))
     def the_client_types_a_command(self, session: str, word: str) -> None:
-        self._wanted(
-            session, word if word in ("pause", "resume", "clear", "status", "") or word[:4] == "edit" else "set"
-        )
+        stored = self.world.lives[session].stored
+        edits = word.startswith("edit") and stored is not None and stored.status != "complete"
+        self._wanted(session, word if word in ("pause", "resume", "clear", "status", "") or edits else "set")
         self._prompt(session, f"/goal {word}")
 
     @rule(
@@ -233,6 +233,11 @@ class Interleavings(Peers, RuleBasedStateMachine):
         world.begin()
         self._begin("session/load" if not world.is_v2 else "session/resume", preserve=preserve)
 
+    @rule(times=st.integers(1, 6), tokens=st.none() | st.integers(0, 30))
+    def the_work_goes_on(self, times: int, tokens: int | None) -> None:
+        for _ in range(times):
+            self._something_ends(tokens)
+
     # What always holds
 
     @invariant()
@@ -246,6 +251,8 @@ class Interleavings(Peers, RuleBasedStateMachine):
     @invariant()
     def the_client_knows_the_goal(self) -> None:
         for name, life in self.world.lives.items():
+            if life.stored is not None and life.stored.status == "active" and self.world.policy.on_cancel == "pause":
+                assert life.may_run or not life.is_open, "a goal that may not be worked on is not active"
             if life.is_open and not self.world.pending(name, OPENING):
                 expected = as_published(life.stored, 0) if life.stored is not None else None
                 assert ({**life.published, "updatedAt": 0} if life.published is not None else None) == expected
@@ -265,12 +272,12 @@ class Interleavings(Peers, RuleBasedStateMachine):
                 assert life.stored.status != "active", "an active goal is worked on"
             assert name not in connection.sessions or life.is_open, "a session that is over is forgotten"
 
-    def _something_ends(self) -> bool:
+    def _something_ends(self, tokens: int | None = None) -> bool:
         world = self.world
         if world.agent:
-            self._succeed(next(iter(world.agent.values())), "end_turn", None)
+            self._succeed(next(iter(world.agent.values())), "end_turn", tokens)
         elif idle := [name for name, life in world.lives.items() if life.turns or life.running]:
-            self.the_agent_tells_its_state(idle[0], "idle", "end_turn", None)
+            self.the_agent_tells_its_state(idle[0], "idle", "end_turn", tokens)
         elif world.checks:
             self.a_check_ends(0, passed=True)
         elif world.timers:

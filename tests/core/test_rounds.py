@@ -383,6 +383,7 @@ def test_in_version_2_a_round_ends_when_the_session_is_idle() -> None:
 
 def test_in_version_2_a_prompt_of_the_clients_waits_for_idle() -> None:
     plain_at_work(protocol=2).run(f"""
+        agent  >> result $1 {{}}
         agent  >> {state("running")}
         client << same
         client >> prompt 4 first
@@ -400,21 +401,6 @@ def test_in_version_2_a_prompt_of_the_clients_waits_for_idle() -> None:
         client << same
         agent  << round $2 2
         client << goal {{"iterations": 2}}
-    """)
-
-
-def test_a_late_answer_does_not_end_the_next_round() -> None:
-    plain_at_work(protocol=2).run(f"""
-        agent  >> {state("running")}
-        client << same
-        agent  >> {state("idle")}
-        client << same
-        client << goal {{"status": "active"}}
-        timers
-        agent  << round $2 2
-        client << goal {{"iterations": 2}}
-        agent  >> error $1 -32603 late
-        timers
     """)
 
 
