@@ -10,7 +10,7 @@ from typing import Any
 
 from goalproxy.mappers.base import at
 from goalproxy.proxy.goal import control as controls
-from goalproxy.proxy.goal.command import Command, parse
+from goalproxy.proxy.goal.command import Command, can_hold_command, parse
 from goalproxy.proxy.goal.control import ACTIONS, Control, Refusal
 from goalproxy.proxy.goal.owned import Refused
 from goalproxy.proxy.goal.snapshot import describe
@@ -37,7 +37,7 @@ def on_prompt(connection: Connection, event: FromClient) -> None:
     if session is None or key is None:
         connection.do(Relay())
         return
-    prompt = at(load(event.line), "params", "prompt")
+    prompt: Any = at(load(event.line), "params", "prompt") if can_hold_command(event.line) else None
     command = None if session.agent_owns else parse(prompt)
     if command is not None:
         connection.record(CommandSeen(command.word, "proxy"))
@@ -97,7 +97,7 @@ def _stays_open(connection: Connection, driver: Driver, command: Command) -> boo
     """Whether the prompt is answered when the goal stops. In version 2 prompts are answered at once, all of them."""
     if connection.policy.turns != "held" or connection.is_v2 or command.word not in ("set", "resume"):
         return False
-    return driver.goal is not None and driver.goal.status == "active"
+    return driver.goal is not None and driver.goal.status == "active" and not driver.waits_for_user
 
 
 # Controls

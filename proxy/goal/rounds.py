@@ -20,7 +20,7 @@ _EMPTY_ROUNDS = 3
 _ERRORS = 3
 _LONGEST_DELAY = 300_000
 _ERROR_DELAY = 5_000
-_LIMITS = ("rate limit", "usage limit", "quota", "too many requests", "insufficient")
+_LIMITS = ("rate limit", "usage limit", "quota", "too many requests", "insufficient credit", "insufficient balance")
 """Words by which errors say that the account's limit is reached; ``_`` and ``-`` count as spaces."""
 
 
