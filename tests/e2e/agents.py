@@ -31,6 +31,7 @@ class Generation(Enum):
     LOG_ONLY = "goals only in the log of the session, control by /goal in prompts and steering"
     LOG = "goals in the log of the session, _session/goal with set and clear"
     GOAL_STATE = "_meta.goalState, control with compare-and-set"
+    NONE = "none: the proxy keeps them"
     TOOLS = "goals only in the results of the model's tools, no control"
 
 
@@ -204,6 +205,26 @@ DSH: Final = Agent(
 )  # fmt: skip
 LEGACY: Final = _codex("1.1.7", Generation.LEGACY_CONTROL, "gpt-5.6-sol", _V1_ONLY)
 NEWEST: Final = _codex("2.6.0", Generation.AIR, "gpt-6.1-sol", {})
+GEMINI: Final = Agent(
+    key="gemini-cli-0.61.0",
+    title="Gemini CLI 0.61.0",
+    family=Family.PLAIN,
+    package="@google/gemini-cli",
+    version="0.61.0",
+    generation=Generation.NONE,
+    program=(".bin/gemini", "--acp"),
+    lacks=_because("says that it can load a session and cannot find it then", (Behaviour.RESTART,)),
+    ends_with_input=False,
+)
+OPENCODE: Final = Agent(
+    key="opencode-1.18.33",
+    title="opencode 1.18.33",
+    family=Family.PLAIN,
+    package="opencode-ai",
+    version="1.18.33",
+    generation=Generation.NONE,
+    program=(".bin/opencode", "acp"),
+)
 CLAUDE: Final = _claude("0.101.0")
 AGENTS: Final = (
     ZED,
@@ -219,6 +240,8 @@ AGENTS: Final = (
     CLAUDE,
     QWEN,
     DSH,
+    GEMINI,
+    OPENCODE,
 )
-DEFAULT: Final = (NEWEST, LEGACY, CLAUDE, QWEN, DSH)
+DEFAULT: Final = (NEWEST, LEGACY, CLAUDE, QWEN, DSH, GEMINI, OPENCODE)
 BY_KEY: Final = {agent.key: agent for agent in AGENTS}

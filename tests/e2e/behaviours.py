@@ -12,6 +12,7 @@ class Family(StrEnum):
     CLAUDE = "Claude"
     QWEN = "Qwen Code"
     DSH = "DSH"
+    PLAIN = "Agents without goals"
 
 
 class Behaviour(StrEnum):
@@ -42,6 +43,7 @@ class Behaviour(StrEnum):
     ROUND_LIMIT = "round limit"
     NO_VERDICT = "the judge cannot be reached"
     CAP = "cap of consecutive verdicts"
+    CHECK = "the operator's check decides what is complete"
     BACKGROUND = "verdict put off until a background task is done"
     API_ERROR = "the model cannot be reached"
     CANCEL = "cancel pauses the goal"
@@ -49,6 +51,7 @@ class Behaviour(StrEnum):
     LOAD = "`session/load` after a restart: active, complete, none"
     RESUMED = "`session/resume` after a restart: active, complete, none"
     FORK = "`session/fork`"
+    RESTART = "the agent dies in a round, and `session/load` after it"
     LOAD_ACTIVE = "`session/load` after a restart, active goal"
     LOAD_PAUSED = "`session/load` after a restart, paused goal"
     RESUME_ACTIVE = "`session/resume` after a restart, active goal"
@@ -104,6 +107,14 @@ _OF: Final[Mapping[Family, frozenset[Behaviour]]] = {
             *_FIRST, *COMMANDS, *CONTROLS,
             Behaviour.MODEL_GOAL, Behaviour.COMPLETE, Behaviour.BLOCKED, Behaviour.ROUND_LIMIT, Behaviour.CANCEL,
             Behaviour.PROMPT, Behaviour.LOAD, Behaviour.RESUMED, Behaviour.BAD_INPUT,
+        )
+    ),
+    Family.PLAIN: frozenset(
+        (
+            *CONTROLS,
+            Behaviour.CAPABILITY, Behaviour.NEW_SESSION, Behaviour.COMMAND, Behaviour.REPORT, Behaviour.MODEL_GOAL,
+            Behaviour.COMPLETE, Behaviour.CHECK, Behaviour.BLOCKED, Behaviour.BUDGET, Behaviour.ROUND_LIMIT,
+            Behaviour.API_ERROR, Behaviour.CANCEL, Behaviour.PROMPT, Behaviour.RESTART,
         )
     ),
 }  # fmt: skip

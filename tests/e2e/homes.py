@@ -12,13 +12,15 @@ from typing import Final
 
 from .agents import Agent
 from .behaviours import Family
+from .emulated_homes import PARTICULARS
 from .fake_anthropic import FakeAnthropic
 from .fake_chat import FakeChat
 from .fake_model import FakeModel
 from .fake_openai import FakeOpenAI
 from .node import node_22
 
-FOREIGN: Final = ("ANTHROPIC", "CLAUDE", "CODEX", "DEEPSEEK", "DSH", "GOALPROXY", "IS_SANDBOX", "OPENAI", "QWEN")
+FOREIGN: Final = ("ANTHROPIC", "CLAUDE", "CODEX", "DEEPSEEK", "DSH", "GEMINI", "GOALPROXY", "GOOGLE", "IS_SANDBOX",
+    "OPENAI", "OPENCODE", "QWEN")
 """What the names of somebody's settings begin with."""
 CODEX_CONFIG: Final = """\
 model = "{model}"
@@ -102,4 +104,12 @@ def environment(agent: Agent, home: Path, url: str) -> dict[str, str]:
     node = node_22() if agent.needs_node_22 else None
     if node is not None:
         env["PATH"] = f"{node.parent}{os.pathsep}{env['PATH']}"
-    return env | {"HOME": str(home)} | KITS[agent.family].furnish(agent, home, url)
+    return env | {"HOME": str(home)} | kit_of(agent).furnish(agent, home, url)
+
+
+def kit_of(agent: Agent) -> Kit:
+    """Return what is around an agent: its family's, or its own where it has no goals."""
+    if agent.family is not Family.PLAIN:
+        return KITS[agent.family]
+    own = PARTICULARS[agent.key]
+    return Kit(own.model, lambda _, home, url: own.furnish(home, url))

@@ -13,7 +13,7 @@ from typing import Any, Final
 from .agents import Agent
 from .client import Call, Client, Reply
 from .fake_model import Turn, say, use
-from .homes import KITS, environment
+from .homes import environment, kit_of
 from .invariants import complaints, snapshot_of
 from .traffic import Entry, Json, Source, StuckError, Traffic
 
@@ -60,7 +60,7 @@ class Scene:
         self.agent = agent
         self.protocol = protocol
         self.traffic = Traffic()
-        self.model = KITS[agent.family].model(self.traffic)
+        self.model = kit_of(agent).model(self.traffic)
         self.session = ""
         self.cwd = folder / "project"
         self.more: dict[str, str] = {}
