@@ -43,7 +43,6 @@ class Round(Struct):
     tools: int = 0
     text: str = ""
     message: object = None
-    claimed: str | None = None
 
     def said(self, text: str, message: object) -> None:
         """The agent said something; only the end of its last message is kept."""
@@ -127,7 +126,7 @@ class Driver:
         self, operation: Operation, now: int, *, code: str | None = None, reason: str | None = None
     ) -> list[Change]:
         """Change the goal's status. Raises Refused; nothing has changed then."""
-        goal = self._present().moved(operation, now, code=code, reason=reason)
+        goal = self.present().moved(operation, now, code=code, reason=reason)
         if operation == "resume":
             self._arm(now)
         elif goal is None or goal.status != "active":
@@ -136,7 +135,7 @@ class Driver:
 
     def raise_limits(self, now: int, *, token_budget: int | None) -> None:
         """Raise a goal's limits before it is resumed: to what is asked for, and to what the operator allows now."""
-        goal = self._present()
+        goal = self.present()
         budget = token_budget or goal.token_budget
         if self.limits.token_budget is not None and (budget is None or budget < self.limits.token_budget):
             budget = self.limits.token_budget
@@ -149,11 +148,11 @@ class Driver:
 
     def edit(self, now: int, objective: str | None, max_rounds: int | None) -> list[Change]:
         """Change the objective or the number of rounds; counters stay. Raises Refused."""
-        return self._become(self._present().edited(now, objective, max_rounds), is_new=False)
+        return self._become(self.present().edited(now, objective, max_rounds), is_new=False)
 
     def check(self, ident: str, revision: int) -> OwnedGoal:
         """The goal, if it is the one that is named, unchanged. Raises Refused with what there is."""
-        goal = self._present()
+        goal = self.present()
         if ident != goal.id:
             raise Refused("not-found", f"There is no goal {ident}; the session's goal is {goal.id}.")
         if revision != goal.revision:
@@ -166,7 +165,7 @@ class Driver:
 
     def begin_round(self, now: int) -> list[Change]:
         """A round is being sent; it counts from here on."""
-        goal = self._present().started_round(now)
+        goal = self.present().started_round(now)
         self.round = Round(goal.id, goal.revision, now)
         self.goal = goal
         return [RoundStarted()]
@@ -190,7 +189,8 @@ class Driver:
             self.goal = goal.used(now, None, verdict.reason)
         return verdict, usage
 
-    def _present(self) -> OwnedGoal:
+    def present(self) -> OwnedGoal:
+        """The goal; raises Refused if there is none."""
         if self.goal is None:
             raise Refused("not-found", "There is no goal.")
         return self.goal
@@ -207,7 +207,7 @@ class Driver:
         return between(before, self.shown, is_new=is_new, restored=False, ended="cleared")
 
     def _time_used(self, now: int) -> list[Change]:
-        seconds = self._present().active_seconds(now)
+        seconds = self.present().active_seconds(now)
         new, self._told_seconds = seconds - self._told_seconds, max(seconds, self._told_seconds)
         return [TimeUsed(new)] if new > 0 else []
 

@@ -9,6 +9,7 @@ from msgspec import UnsetType
 
 from goalproxy.mappers.base import at, has
 from goalproxy.proxy.goal.changes import Change, GoalStopped, StatusChanged
+from goalproxy.proxy.goal.owned import Refused
 from goalproxy.proxy.goal.rounds import Ended, Verdict, continuation
 from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter
 from goalproxy.proxy.wire import acp, jsonrpc
@@ -21,7 +22,7 @@ from .events import CheckDone, FromAgent
 from .facts import GoalChanged, RoundEnded
 from .holding import release
 from .replies import end_of_turn
-from .session import Session, WaitingRound
+from .session import Claim, Session, WaitingRound
 
 ROUND_TIMER = "round:"
 ROUND_KINDS = frozenset({acp.MESSAGE_CHUNK, "tool_call", "tool_call_update"})
@@ -164,8 +165,17 @@ def claim(connection: Connection, session: Session, reason: str | None) -> None:
     if connection.policy.check is None:
         commit(connection, session, driver.move("complete", connection.now, reason=reason))
     else:
-        session.checking = True
+        _check(connection, session, Claim(driver.present().id, reason))
+
+
+def _check(connection: Connection, session: Session, claim: Claim) -> None:
+    """Run the check, one at a time: what it says has to be about one goal. Raises Refused while it is about another."""
+    running, session.checking = session.checking, claim
+    if running is None:
         connection.do(RunCheck(session.id, session.directory))
+    elif running.goal_id != claim.goal_id:
+        session.checking = running
+        raise Refused("check-running", "The check of an earlier goal still runs; report again once it is done.")
 
 
 def on_check_done(connection: Connection, event: CheckDone) -> None:
@@ -173,13 +183,13 @@ def on_check_done(connection: Connection, event: CheckDone) -> None:
     session = connection.sessions.get(event.session_id)
     if session is None or session.driver is None or not session.checking:
         return
-    session.checking = False
+    claimed, session.checking = session.checking, None
     driver = session.driver
-    if driver.goal is None or driver.goal.status != "active":
-        return
-    if event.passed:
-        commit(connection, session, driver.move("complete", connection.now, reason=event.reason))
-    else:
+    if driver.goal is None or driver.goal.id != claimed.goal_id or driver.goal.status == "complete":
+        pass  # Nothing that the check says is about what there is now.
+    elif event.passed:
+        commit(connection, session, driver.move("complete", connection.now, reason=claimed.reason or event.reason))
+    elif driver.goal.status == "active":
         driver.goal = driver.goal.used(connection.now, None, event.reason)
         commit(connection, session, [])
     start_round(connection, session)

@@ -64,6 +64,13 @@ class Question(Struct, frozen=True):
     session_id: str
 
 
+class Claim(Struct, frozen=True):
+    """The model's word that a goal is complete, and why it thinks so."""
+
+    goal_id: str
+    reason: str | None
+
+
 class Session:
     """State of one session; ``id`` is the agent's."""
 
@@ -118,8 +125,8 @@ class Session:
         """The goal, where the proxy owns it."""
         self.open_prompts: list[Id | UnsetType] = []
         """Prompts that set a goal and stay open until it stops, where the operator wants that."""
-        self.checking = False
-        """Whether the operator's check runs."""
+        self.checking: Claim | None = None
+        """What the operator's check, which runs, is about."""
         self.stored: OwnedGoal | None = None
         """The goal as it was stored last."""
         self.directory = ""
