@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct, UnsetType
+from msgspec import Struct, UnsetType, field
 
 from goalproxy.proxy.goal.changes import Change, GoalRestored, RoundStarted, TimeUsed, TokensUsed
 from goalproxy.proxy.goal.differences import between
@@ -40,9 +40,20 @@ class Round(Struct):
     accepted: bool = False
     interrupted: bool = False
     cancelled: bool = False
-    tools: int = 0
     text: str = ""
     message: object = None
+    calls: dict[object, bool] = field(default_factory=dict)
+    """The tool calls that were told of, and which of them the agent used for its work."""
+
+    @property
+    def tools(self) -> int:
+        """How many tool calls there were, those of the proxy's own tools apart."""
+        return sum(self.calls.values())
+
+    def called(self, ident: object, *, is_own: bool) -> None:
+        """The agent told of a tool call. Some do so only after it; what is told first has the tool's name."""
+        if isinstance(ident, str):
+            self.calls.setdefault(ident, not is_own)
 
     def said(self, text: str, message: object) -> None:
         """The agent said something; only the end of its last message is kept."""

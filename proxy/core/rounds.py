@@ -114,8 +114,8 @@ def on_update(connection: Connection, event: FromAgent) -> None:
     elif kind == acp.MESSAGE_CHUNK:
         text = at(update, "content", "text")
         driver.round.said(text if isinstance(text, str) else "", update.get("messageId"))
-    elif kind == "tool_call" and not is_goal_tool(session, update):
-        driver.round.tools += 1
+    else:
+        driver.round.called(update.get("toolCallId"), is_own=is_goal_tool(session, update))
 
 
 def _on_state(connection: Connection, session: Session, update: dict[str, Any]) -> None:
