@@ -96,7 +96,9 @@ class Agent:
         if not program.exists() or (self.needs_node_22 and node is None):
             target = "agents" if self in DEFAULT else "agents-all"
             missing = self.key if not program.exists() else NODE_22
-            raise NotInstalledError(f"{missing} is not installed in {agents_dir()}: run `make {target}` (needs Node.js)")
+            raise NotInstalledError(
+                f"{missing} is not installed in {agents_dir()}: run `make {target}` (needs Node.js)"
+            )
         return [*([str(node)] if node else []), str(program), *arguments]
 
 

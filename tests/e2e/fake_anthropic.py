@@ -81,7 +81,12 @@ def _message(request: Json, ident: str, turn: Turn) -> Json:
     if turn.tool is not None:
         content.append({"type": "tool_use", "id": f"toolu_{ident}", "name": turn.tool, "input": turn.arguments or {}})
     given, made = turn.usage
-    usage = {"input_tokens": given, "output_tokens": made, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
+    usage = {
+        "input_tokens": given,
+        "output_tokens": made,
+        "cache_read_input_tokens": 0,
+        "cache_creation_input_tokens": 0,
+    }
     return {
         "id": f"msg_{ident}", "type": "message", "role": "assistant", "model": request.get("model", "fake"),
         "content": content, "stop_reason": "end_turn" if turn.tool is None else "tool_use", "stop_sequence": None,

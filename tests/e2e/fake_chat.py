@@ -56,7 +56,11 @@ class FakeChat(FakeModel):
         """Send a turn, as a stream if it was asked for as one."""
         about = {"id": f"chat_{ident}", "created": int(time.time()), "model": request.get("model", "fake")}
         if not request.get("stream"):
-            choice = {"index": 0, "finish_reason": _reason(turn), "message": {"role": "assistant", **_said(turn, ident)}}
+            choice = {
+                "index": 0,
+                "finish_reason": _reason(turn),
+                "message": {"role": "assistant", **_said(turn, ident)},
+            }
             endpoint.answer(200, {**about, "object": "chat.completion", "choices": [choice], "usage": _usage(turn)})
             return
         about["object"] = "chat.completion.chunk"

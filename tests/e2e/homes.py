@@ -19,8 +19,20 @@ from .fake_model import FakeModel
 from .fake_openai import FakeOpenAI
 from .node import node_22
 
-FOREIGN: Final = ("ANTHROPIC", "CLAUDE", "CODEX", "DEEPSEEK", "DSH", "GEMINI", "GOALPROXY", "GOOGLE", "IS_SANDBOX",
-    "OPENAI", "OPENCODE", "QWEN")
+FOREIGN: Final = (
+    "ANTHROPIC",
+    "CLAUDE",
+    "CODEX",
+    "DEEPSEEK",
+    "DSH",
+    "GEMINI",
+    "GOALPROXY",
+    "GOOGLE",
+    "IS_SANDBOX",
+    "OPENAI",
+    "OPENCODE",
+    "QWEN",
+)
 """What the names of somebody's settings begin with."""
 CODEX_CONFIG: Final = """\
 model = "{model}"

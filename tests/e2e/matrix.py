@@ -85,7 +85,9 @@ class Matrix:
         head = [family, *(agent.title for agent in agents)]
         lines = [[row, *(self._cell(row, agent, notes) for agent in agents)] for row in rows(family)]
         table = [_line(head), _line(["---"] * len(head)), *map(_line, lines)]
-        return "\n".join([*table, *([""] if notes else []), *(f"{number}. {note}" for number, note in enumerate(notes, 1))])
+        return "\n".join(
+            [*table, *([""] if notes else []), *(f"{number}. {note}" for number, note in enumerate(notes, 1))]
+        )
 
     def _cell(self, row: Behaviour, agent: Agent, notes: list[str]) -> str:
         if not self._passed[row, agent.key]:

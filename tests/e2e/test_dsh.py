@@ -76,9 +76,7 @@ def test_a_goal_that_the_model_makes_is_seen_until_it_is_complete(scene: Scene) 
     assert complete.created == scene.snapshots()[1].created
     assert complete.goal["iterations"] == 2
     assert scene.history() == [None, "active", "complete"]
-    scene.wait_update(
-        "the last words", lambda seen: "all shipped" in str(seen.get("content")), complete.index
-    )
+    scene.wait_update("the last words", lambda seen: "all shipped" in str(seen.get("content")), complete.index)
 
 
 @covers(Behaviour.BLOCKED)

@@ -21,10 +21,11 @@ from .conftest import Closing
 from .emulated_homes import PARTICULARS, Particulars
 from .fake_model import REFUSED, Found, Turn, say, use
 from .scene import OBJECTIVE, Scene, Snapshot
-from .traffic import Source
+from .traffic import Json, Source
 
 pytestmark = pytest.mark.family(Family.PLAIN)
 covers, absent = pytest.mark.covers, pytest.mark.absent
+CHECK: Final = "if test -e broken; then echo it is broken; exit 1; fi"
 GOAL: Final = {"goal_id": Found(("goal", "id")), "revision": Found(("goal", "revision"))}
 
 
@@ -47,6 +48,11 @@ class Stage:
         self.sessions.append(self.scene.session)
         self.before = self.scene.model.turns
         self.scene.model.script(*turns)
+
+    def introduction(self) -> Json:
+        """Return what the agent, as the proxy shows it, said of itself."""
+        results = (entry.message.get("result") for entry in self.scene.traffic.entries)
+        return next(result for result in results if isinstance(result, dict) and "agentCapabilities" in result)
 
     def report(self, action: str, reason: str) -> tuple[Turn, Turn]:
         """Return the two turns in which the model looks at the goal and reports on it."""
@@ -106,7 +112,7 @@ def stages(closing: Closing) -> Iterator[dict[str, Stage]]:
 @pytest.fixture
 def scene(agent: Agent, stages: dict[str, Stage], tmp_path: Path) -> Iterator[Scene]:
     """The scene of the agent's shared stage; the run so far is judged afterwards."""
-    stage = stages.get(agent.key) or stages.setdefault(agent.key, stage_of(agent, tmp_path))
+    stage = stages.get(agent.key) or stages.setdefault(agent.key, stage_of(agent, tmp_path, CHECK=CHECK))
     try:
         yield stage.scene
         stage.rest()
@@ -129,13 +135,11 @@ def stage(agent: Agent, scene: Scene, stages: dict[str, Stage]) -> Stage:
 
 
 @covers(Behaviour.CAPABILITY, Behaviour.NEW_SESSION)
-def test_a_plain_client_is_told_of_goals(agent: Agent, tmp_path: Path) -> None:
-    """All four actions; and a new session has no goal."""
-    stage = stage_of(agent, tmp_path)
-    try:
-        result = stage.scene.initialize()
-    finally:
-        stage.scene.close()
+def test_a_plain_client_is_told_of_goals(stage: Stage) -> None:
+    """All four actions; and a new session has no goal, which is said once."""
+    stage.open()
+    assert stage.history() == [None]
+    result = stage.introduction()
     capability = {"version": 1, "controlMethod": "_session/goal", "actions": ["set", "pause", "resume", "clear"]}
     assert result["_meta"]["goal"] == capability
     assert result["agentCapabilities"]["_meta"]["goal"] == capability
@@ -186,20 +190,18 @@ def questions(scene: Scene) -> list[str]:
 
 
 @covers(Behaviour.CHECK)
-def test_a_goal_is_complete_when_the_check_says_so(agent: Agent, tmp_path: Path) -> None:
+def test_a_goal_is_complete_when_the_check_says_so(stage: Stage) -> None:
     """What the check says last is the reason of the next round."""
-    stage = stage_of(agent, tmp_path, CHECK="test -e shipped || { echo nothing is shipped; exit 1; }")
-    try:
-        stage.set(*stage.report("complete", "I think so"), say("one"))
-        stage.scene.expect_goal("the check's words", lambda goal: "nothing is shipped" in goal.get("lastReason", ""))
-        assert "nothing is shipped" in stage.asked(4)
-        (stage.scene.cwd / "shipped").touch()
-        stage.scene.model.script(*stage.report("complete", "this time it is"), say("bye"))
-        stage.release(4)
-        assert stage.scene.expect("complete").goal["lastReason"] == "this time it is"
-        assert stage.history() == [None, "active", "complete"]
-    finally:
-        stage.scene.close()
+    broken = stage.scene.cwd / "broken"
+    broken.touch()
+    stage.set(*stage.report("complete", "I think so"), say("one"))
+    stage.scene.expect_goal("the check's words", lambda goal: "it is broken" in goal.get("lastReason", ""))
+    assert "it is broken" in stage.asked(4)
+    broken.unlink()
+    stage.scene.model.script(*stage.report("complete", "this time it is"), say("bye"))
+    stage.release(4)
+    assert stage.scene.expect("complete").goal["lastReason"] == "this time it is"
+    assert stage.history() == [None, "active", "complete"]
 
 
 @covers(Behaviour.BLOCKED)
@@ -345,7 +347,10 @@ def test_a_goal_survives_the_death_of_its_agent(agent: Agent, tmp_path: Path) ->
         assert "restored" in paused["lastReason"]
         done(stage.scene.control("resume"))
         stage.scene.expect("active")
+        stage.scene.model.script(*stage.report("complete", "all tests pass"), say("bye"))
         assert "round 2 of" in stage.asked(2)
+        stage.release(2)
+        assert stage.scene.expect("complete").goal["iterations"] == 3
         assert not stage.scene.complaints()
     finally:
         stage.scene.close()
