@@ -4,7 +4,6 @@ A behaviour that cannot be had from a build has its reason here. It is still tes
 client is told the truth.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum

@@ -52,7 +52,8 @@ def _with(variables: Mapping[str, str]) -> list[str]:
 class Scene:
     """See the head of this module.
 
-    `more` are variables for the whole command, `only_agent` those that the proxy does not see.
+    `more` are variables for the whole command, `only_agent` those that the proxy does not see;
+    `before_agent` is a command that runs the agent.
     """
 
     def __init__(self, agent: Agent, folder: Path, *, proxy: bool = True, protocol: int = 1) -> None:
@@ -65,6 +66,7 @@ class Scene:
         self.cwd = folder / "project"
         self.more: dict[str, str] = {}
         self.only_agent: dict[str, str] = {}
+        self.before_agent: list[str] = []
         self._folder = folder
         self._proxy = proxy
         self._client: Client | None = None
@@ -77,7 +79,7 @@ class Scene:
     def client(self) -> Client:
         """The client; asking for it starts the agent."""
         if self._client is None:
-            command = [*_with(self.only_agent), *self.agent.command()]
+            command = [*_with(self.only_agent), *self.before_agent, *self.agent.command()]
             command = proxied(command) if self._proxy else command
             self._client = Client(command, self._environment | self.more, self.cwd, self.traffic)
         return self._client

@@ -7,6 +7,7 @@ counts them from the first one of its session.
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +15,11 @@ from typing import Any, Final
 
 import pytest
 
+from . import only_stdio
 from .agents import Agent, NotInstalledError
 from .behaviours import Behaviour, Family
 from .checks import done, ended, refused
+from .client import GRACE
 from .conftest import Closing
 from .emulated_homes import PARTICULARS, Particulars
 from .fake_model import REFUSED, Found, Turn, say, use
@@ -129,6 +132,19 @@ def stage(agent: Agent, scene: Scene, stages: dict[str, Stage]) -> Stage:
     """The agent's shared stage."""
     assert scene is stages[agent.key].scene
     return stages[agent.key]
+
+
+@pytest.fixture
+def own_stage(agent: Agent, tmp_path: Path) -> Iterator[Stage]:
+    """A stage for one test alone; its agent is given the tools on stdio."""
+    stage = stage_of(agent, tmp_path)
+    stage.scene.before_agent = [sys.executable, str(Path(only_stdio.__file__))]
+    try:
+        yield stage
+    finally:
+        faults = stage.scene.complaints()
+        stage.scene.close()
+    assert not faults, "\n".join(faults)
 
 
 # What a client sees without doing anything, and the command
@@ -329,48 +345,42 @@ def test_an_error_of_the_model_is_no_end_of_the_goal(stage: Stage) -> None:
     assert stage.history() == [None, "active"]
 
 
-# The end of the agent
+# The end of the agent, with the tools on stdio
 
 
 @covers(Behaviour.RESTART)
-def test_a_goal_survives_the_death_of_its_agent(agent: Agent, tmp_path: Path) -> None:
-    """After a load it is paused and says why; resumed, it counts on."""
-    stage = stage_of(agent, tmp_path)
-    try:
-        active = dies(stage)
-        stage.scene.client.start_again()
-        stage.scene.initialize()
-        assert stage.scene.enter("session/load", stage.scene.session).error is None
-        paused = stage.scene.expect("paused").goal
-        assert paused["createdAt"] == active.created
-        assert paused["iterations"] == 1
-        assert "restored" in paused["lastReason"]
-        done(stage.scene.control("resume"))
-        stage.scene.expect("active")
-        stage.scene.model.script(*stage.report("complete", "all tests pass"), say("bye"))
-        assert "round 2 of" in stage.asked(2)
-        stage.release(2)
-        assert stage.scene.expect("complete").goal["iterations"] == 3
-        assert not stage.scene.complaints()
-    finally:
-        stage.scene.close()
+def test_a_goal_survives_the_death_of_its_agent(own_stage: Stage) -> None:
+    """After a load it is paused and says why; resumed, it counts on and comes to its end."""
+    stage, scene = own_stage, own_stage.scene
+    active = dies(stage)
+    scene.client.start_again()
+    scene.initialize()
+    assert scene.enter("session/load", scene.session).error is None
+    paused = scene.expect("paused").goal
+    assert paused["createdAt"] == active.created
+    assert paused["iterations"] == 1
+    assert "restored" in paused["lastReason"]
+    done(scene.control("resume"))
+    scene.expect("active")
+    assert "round 2 of" in stage.asked(2)
+    completes(stage, 2)
+    assert stage.history() == [None, "active", "paused", "active", "complete"]
 
 
 @absent(Behaviour.RESTART)
-def test_a_session_that_cannot_be_loaded_has_no_goal(agent: Agent, tmp_path: Path) -> None:
-    """The agent's error arrives as it is, and another session starts without a goal."""
-    stage = stage_of(agent, tmp_path)
-    try:
-        dies(stage)
-        stage.scene.client.start_again()
-        stage.scene.initialize()
-        params = {"sessionId": stage.scene.session, "cwd": str(stage.scene.cwd), "mcpServers": []}
-        reply = stage.scene.client.call("session/load", params)
-        assert reply.error is not None
-        stage.scene.another()
-        assert not stage.scene.complaints()
-    finally:
-        stage.scene.close()
+def test_a_session_that_cannot_be_loaded_shows_no_goal(own_stage: Stage) -> None:
+    """The agent's error arrives as it is, and another session starts without a goal and gets one."""
+    stage, scene = own_stage, own_stage.scene
+    dies(stage)
+    scene.client.start_again()
+    scene.initialize()
+    params = {"sessionId": scene.session, "cwd": str(scene.cwd), "mcpServers": []}
+    assert scene.client.call("session/load", params).error is not None
+    scene.another()
+    done(scene.control("set", objective=OBJECTIVE))
+    scene.expect("active")
+    stage.asked(2)
+    completes(stage, 2)
 
 
 def dies(stage: Stage) -> Snapshot:
@@ -378,7 +388,21 @@ def dies(stage: Stage) -> Snapshot:
     active = stage.set()
     stage.asked(1)
     proxy = stage.scene.client.process
-    [agent] = Path(f"/proc/{proxy.pid}/task/{proxy.pid}/children").read_text("utf-8").split()
-    os.kill(int(agent), signal.SIGKILL)
-    assert proxy.wait(30) in {-signal.SIGKILL, 128 + signal.SIGKILL}
+    [wrapper] = children(proxy.pid)
+    [agent] = children(wrapper)
+    for each in (agent, *children(agent)):
+        os.kill(each, signal.SIGKILL)
+    assert proxy.wait(GRACE) == 128 + signal.SIGKILL
     return active
+
+
+def children(parent: int) -> list[int]:
+    """Return the processes that a process has started."""
+    return [int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text("utf-8").split()]
+
+
+def completes(stage: Stage, turn: int) -> None:
+    """Let a held turn end its round, and the model complete the goal in the next one."""
+    stage.scene.model.script(*stage.report("complete", "all tests pass"), say("bye"))
+    stage.release(turn)
+    assert stage.scene.expect("complete").goal["lastReason"] == "all tests pass"

@@ -7,9 +7,6 @@ import pytest
 
 from .agents import AGENTS, CLAUDE, NEWEST, QWEN, ZED, Agent, NotInstalledError
 from .behaviours import Behaviour, Family, rows
-from .fake_anthropic import FakeAnthropic
-from .fake_chat import FakeChat
-from .fake_model import Found, Kind, use
 from .install import chosen
 from .invariants import complaints
 from .matrix import BEGIN, END, Matrix, write
