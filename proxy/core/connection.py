@@ -82,6 +82,8 @@ class Connection:
         self.takes_http_tools = False
         """Whether the agent said that it takes MCP servers over HTTP."""
         self.tokens: dict[str, Session | None] = {}
+        self.listed: set[str] = set()
+        """The tokens of the sessions whose agent has asked for the proxy's tools."""
         """The secrets of injected tool servers, with their sessions once these are known."""
         self.rounds = 0
         """How many rounds run."""

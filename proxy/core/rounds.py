@@ -15,6 +15,7 @@ from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter
 from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import load
 
+from . import injection
 from .actions import Relay, RunCheck, SetTimer, StoreGoal, Swallow, ToAgent
 from .connection import Connection
 from .driver import Driver
@@ -141,6 +142,8 @@ def _end(connection: Connection, session: Session, stop: str, error: str, result
     ended = Ended(stop, error, current.text, current.tools, now - current.started)
     verdict, changes = driver.end_round(ended, tokens, now, has_tools=bool(session.tool_names))
     connection.record(RoundEnded(stop if stop in _STOPS else "other", ended.milliseconds))
+    if session.tool_names and injection.missed(connection, session):
+        session.tool_names = []
     commit(connection, session, changes)
     if verdict is not None:
         _follow(connection, session, verdict)
