@@ -225,6 +225,7 @@ OPENCODE: Final = Agent(
     version="1.18.33",
     generation=Generation.NONE,
     program=(".bin/opencode", "acp"),
+    lacks=_because("asks for the tools even where its settings keep them from its model", (Behaviour.MARKER,)),
 )
 CLAUDE: Final = _claude("0.101.0")
 AGENTS: Final = (

@@ -44,6 +44,7 @@ class Behaviour(StrEnum):
     NO_VERDICT = "the judge cannot be reached"
     CAP = "cap of consecutive verdicts"
     CHECK = "the operator's check decides what is complete"
+    MARKER = "the model completes the goal without the proxy's tools"
     BACKGROUND = "verdict put off until a background task is done"
     API_ERROR = "the model cannot be reached"
     CANCEL = "cancel pauses the goal"
@@ -113,7 +114,7 @@ _OF: Final[Mapping[Family, frozenset[Behaviour]]] = {
         (
             *CONTROLS,
             Behaviour.CAPABILITY, Behaviour.NEW_SESSION, Behaviour.COMMAND, Behaviour.REPORT, Behaviour.MODEL_GOAL,
-            Behaviour.COMPLETE, Behaviour.CHECK, Behaviour.BLOCKED, Behaviour.BUDGET, Behaviour.ROUND_LIMIT,
+            Behaviour.COMPLETE, Behaviour.MARKER, Behaviour.CHECK, Behaviour.BLOCKED, Behaviour.BUDGET, Behaviour.ROUND_LIMIT,
             Behaviour.API_ERROR, Behaviour.CANCEL, Behaviour.PROMPT, Behaviour.RESTART,
         )
     ),

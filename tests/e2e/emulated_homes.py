@@ -11,6 +11,8 @@ from .fake_gemini import FakeGemini
 from .fake_model import FakeModel
 from .traffic import Json
 
+GEMINI_FILE: Final = ".gemini/settings.json"
+OPENCODE_FILE: Final = ".config/opencode/opencode.json"
 GEMINI_SETTINGS: Final = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     "privacy": {"usageStatisticsEnabled": False},
@@ -27,6 +29,7 @@ class Particulars:
     tool: the name under which its model sees a tool of the server `goal`
     takes_http: it says that it takes MCP servers over http
     reloads: it can load a session after a restart
+    settings, excluded: the file of its settings, and what in it keeps the server `goal` out
     counts: the tokens that it reports for a prompt with these model calls (input, output); None where it says nothing
     """
 
@@ -36,6 +39,13 @@ class Particulars:
     takes_http: bool = True
     reloads: bool = True
     counts: Callable[[list[tuple[int, int]]], int] | None = None
+    settings: str
+    excluded: Json
+
+    def exclude_tools(self, home: Path) -> None:
+        """Let the agent's settings keep the proxy's tools out."""
+        file = home / self.settings
+        file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), **self.excluded}), "utf-8")
 
     def named(self, tool: str) -> str:
         """Return the name under which the model sees one of the proxy's tools."""
@@ -51,7 +61,7 @@ def _last_call(calls: list[tuple[int, int]]) -> int:
 
 
 def _gemini(home: Path, url: str) -> dict[str, str]:
-    _write(home / ".gemini" / "settings.json", GEMINI_SETTINGS)
+    _write(home / GEMINI_FILE, GEMINI_SETTINGS)
     return {
         "GEMINI_API_KEY": "fake",
         "GOOGLE_GEMINI_BASE_URL": url,
@@ -69,7 +79,7 @@ def _opencode(home: Path, url: str) -> dict[str, str]:
         "models": models,
     }
     settings: Json = {"autoupdate": False, "share": "disabled", "model": "fake/turn", "small_model": "fake/aside"}
-    _write(home / ".config" / "opencode" / "opencode.json", {**settings, "provider": {"fake": provider}})
+    _write(home / OPENCODE_FILE, {**settings, "provider": {"fake": provider}})
     return {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
 
 
@@ -80,8 +90,21 @@ def _write(file: Path, content: Json) -> None:
 
 PARTICULARS: Final[Mapping[str, Particulars]] = {
     "gemini-cli-0.61.0": Particulars(
-        model=FakeGemini, furnish=_gemini, tool="mcp_goal_{}", reloads=False, counts=_every_call
+        model=FakeGemini,
+        furnish=_gemini,
+        tool="mcp_goal_{}",
+        reloads=False,
+        counts=_every_call,
+        settings=GEMINI_FILE,
+        excluded={"mcp": {"excluded": ["goal"]}},
     ),
-    "opencode-1.18.33": Particulars(model=FakeChat, furnish=_opencode, tool="goal_{}", counts=_last_call),
+    "opencode-1.18.33": Particulars(
+        model=FakeChat,
+        furnish=_opencode,
+        tool="goal_{}",
+        counts=_last_call,
+        settings=OPENCODE_FILE,
+        excluded={"tools": {"goal_*": False}},
+    ),
 }
 """By the key of the agent."""
