@@ -11,6 +11,7 @@ from goalproxy.mappers.base import at, has
 from goalproxy.proxy.goal.changes import Change, GoalStopped, StatusChanged
 from goalproxy.proxy.goal.owned import Refused
 from goalproxy.proxy.goal.rounds import Ended, Verdict, continuation
+from goalproxy.proxy.goal.tools import UPDATE_FIELDS
 from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter
 from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import load
@@ -258,4 +259,17 @@ def _once(options: Any) -> Any:
 def is_goal_tool(session: Session, call: Any) -> bool:
     """Whether a tool call is one of the proxy's own tools, by the names that agents give to the tools of a server."""
     names = {at(call, "title"), at(call, "_meta", "toolName")}
-    return any(name in session.tool_titles for name in names if isinstance(name, str))
+    return any(name in session.tool_titles for name in names if isinstance(name, str)) or _is_report(session, call)
+
+
+def _is_report(session: Session, call: Any) -> bool:
+    """Whether a call has nothing for a name but its arguments, and these are a report on exactly this session's goal."""
+    title, given = at(call, "title"), at(call, "rawInput")
+    goal = session.driver.goal if session.driver is not None else None
+    if goal is None or not session.tool_titles or not isinstance(title, str) or not isinstance(given, dict):
+        return False
+    return (
+        given.get("goal_id") == goal.id
+        and given.keys() <= UPDATE_FIELDS
+        and load(title.encode("utf-8", "replace")) == given
+    )
