@@ -40,6 +40,8 @@ class Round(Struct):
     accepted: bool = False
     interrupted: bool = False
     cancelled: bool = False
+    tokens: int = 0
+    """What the agent told of single calls of its model; some tell nothing else."""
     text: str = ""
     message: object = None
     calls: dict[object, bool] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from goalproxy.proxy.goal.changes import Change, GoalStopped, StatusChanged
 from goalproxy.proxy.goal.owned import Refused
 from goalproxy.proxy.goal.rounds import Ended, Verdict, continuation
 from goalproxy.proxy.goal.tools import UPDATE_FIELDS
-from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter
+from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter, total_of
 from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import load
 
@@ -116,6 +116,7 @@ def on_update(connection: Connection, event: FromAgent) -> None:
     elif kind == acp.MESSAGE_CHUNK:
         text = at(update, "content", "text")
         driver.round.said(text if isinstance(text, str) else "", update.get("messageId"))
+        driver.round.tokens += total_of(at(update, "_meta", "usage")) or 0
     else:
         driver.round.called(update.get("toolCallId"), is_own=is_goal_tool(session, update))
 
@@ -140,6 +141,7 @@ def _end(connection: Connection, session: Session, stop: str, error: str, result
     if driver is None or driver.round is None:
         return
     current, tokens = driver.round, meter_of(connection, session).read(result)
+    tokens = (current.tokens or None) if tokens is None else tokens
     ended = Ended(stop, error, current.text, current.tools, now - current.started)
     verdict, changes = driver.end_round(ended, tokens, now, has_tools=bool(session.tool_names))
     connection.record(RoundEnded(stop if stop in _STOPS else "other", ended.milliseconds))
@@ -263,7 +265,7 @@ def is_goal_tool(session: Session, call: Any) -> bool:
 
 
 def _is_report(session: Session, call: Any) -> bool:
-    """Whether a call has nothing for a name but its arguments, and these are a report on exactly this session's goal."""
+    """Whether a call has nothing for a name but its arguments, and these are a report on this very goal."""
     title, given = at(call, "title"), at(call, "rawInput")
     goal = session.driver.goal if session.driver is not None else None
     if goal is None or not session.tool_titles or not isinstance(title, str) or not isinstance(given, dict):

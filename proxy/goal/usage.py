@@ -32,12 +32,19 @@ class UsageMeter:
         return used
 
 
+def total_of(usage: Any) -> int | None:
+    """The tokens in a ``usage`` object; None if it does not say."""
+    if not isinstance(usage, dict):
+        return None
+    parts = [count(usage.get(key)) for key in ("inputTokens", "outputTokens")]
+    said = count(usage.get("totalTokens"))
+    return said if said is not None else sum(part for part in parts if part is not None) if any(parts) else None
+
+
 def _total(result: Any) -> int | None:
     usage = result.get("usage") if isinstance(result, dict) else None
     if isinstance(usage, dict):
-        parts = [count(usage.get(key)) for key in ("inputTokens", "outputTokens")]
-        said = count(usage.get("totalTokens"))
-        return said if said is not None else sum(part for part in parts if part is not None) if any(parts) else None
+        return total_of(usage)
     meta = result.get("_meta") if isinstance(result, dict) else None
     quota = meta.get("quota") if isinstance(meta, dict) else None
     counted = quota.get("token_count") if isinstance(quota, dict) else None
