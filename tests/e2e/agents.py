@@ -227,6 +227,16 @@ OPENCODE: Final = Agent(
     program=(".bin/opencode", "acp"),
     lacks=_because("asks for the tools even where its settings keep them from its model", (Behaviour.MARKER,)),
 )
+QWEN_0_15: Final = Agent(
+    key="qwen-code-0.15.10",
+    title="Qwen Code 0.15.10",
+    family=Family.PLAIN,
+    package="@qwen-code/qwen-code",
+    version="0.15.10",
+    generation=Generation.NONE,
+    program=(".bin/qwen", "--acp"),
+    lacks=_because("asks for the tools even where its settings keep them from its model", (Behaviour.MARKER,)),
+)
 CLAUDE: Final = _claude("0.101.0")
 AGENTS: Final = (
     ZED,
@@ -244,6 +254,7 @@ AGENTS: Final = (
     DSH,
     GEMINI,
     OPENCODE,
+    QWEN_0_15,
 )
 DEFAULT: Final = (NEWEST, LEGACY, CLAUDE, QWEN, DSH, GEMINI, OPENCODE)
 BY_KEY: Final = {agent.key: agent for agent in AGENTS}

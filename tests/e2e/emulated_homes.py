@@ -12,6 +12,7 @@ from .fake_model import FakeModel
 from .traffic import Json
 
 GEMINI_FILE: Final = ".gemini/settings.json"
+QWEN_FILE: Final = ".qwen/settings.json"
 OPENCODE_FILE: Final = ".config/opencode/opencode.json"
 GEMINI_SETTINGS: Final = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
@@ -29,6 +30,7 @@ class Particulars:
     tool: the name under which its model sees a tool of the server `goal`
     takes_http: it says that it takes MCP servers over http
     reloads: it can load a session after a restart
+    finding: the tool with which its model has to search for the proxy's tools; None where it sees them at once
     settings, excluded: the file of its settings, and what in it keeps the server `goal` out
     counts: the tokens that it reports for a prompt with these model calls (input, output); None where it says nothing
     """
@@ -41,6 +43,7 @@ class Particulars:
     counts: Callable[[list[tuple[int, int]]], int] | None = None
     settings: str
     excluded: Json
+    finding: str | None = None
 
     def exclude_tools(self, home: Path) -> None:
         """Let the agent's settings keep the proxy's tools out."""
@@ -83,6 +86,12 @@ def _opencode(home: Path, url: str) -> dict[str, str]:
     return {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
 
 
+def _qwen(home: Path, url: str) -> dict[str, str]:
+    general = {"privacy": {"usageStatisticsEnabled": False}, "general": {"disableAutoUpdate": True}}
+    _write(home / QWEN_FILE, {"security": {"auth": {"selectedType": "openai"}}, **general})
+    return {"OPENAI_API_KEY": "fake", "OPENAI_BASE_URL": url, "OPENAI_MODEL": "fake-model"}
+
+
 def _write(file: Path, content: Json) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(content), "utf-8")
@@ -105,6 +114,15 @@ PARTICULARS: Final[Mapping[str, Particulars]] = {
         counts=_last_call,
         settings=OPENCODE_FILE,
         excluded={"tools": {"goal_*": False}},
+    ),
+    "qwen-code-0.15.10": Particulars(
+        model=FakeChat,
+        furnish=_qwen,
+        tool="mcp__goal__{}",
+        counts=_every_call,
+        settings=QWEN_FILE,
+        excluded={"mcp": {"excluded": ["goal"]}},
+        finding="tool_search",
     ),
 }
 """By the key of the agent."""

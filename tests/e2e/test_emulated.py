@@ -49,8 +49,16 @@ class Stage:
         else:
             self.scene.open()
         self.sessions.append(self.scene.session)
+        if self.own.finding is not None:
+            self._find_tools(self.own.finding)
         self.before = self.scene.model.turns
         self.scene.model.script(*turns)
+
+    def _find_tools(self, finding: str) -> None:
+        """Let the model search for the proxy's tools, in a turn of the user's."""
+        names = ",".join(self.own.named(tool) for tool in ("get_goal", "create_goal", "update_goal"))
+        self.scene.model.script(use(finding, query=f"select:{names}"), say("found"))
+        ended(self.scene.prompt("find the tools").reply())
 
     def introduction(self) -> Json:
         """Return what the agent, as the proxy shows it, said of itself."""
