@@ -20,7 +20,7 @@ from .actions import Action, Record, Relay, Rewrite, ToAgent, ToClient
 from .driver import Limits
 from .facts import Fact, GoalChanged, Owner
 from .ids import Ids
-from .session import PendingControl, Question, Session, WaitingRound
+from .session import Claim, PendingControl, Question, Session, WaitingRound
 
 
 class ToolServer(Struct, frozen=True):
@@ -91,8 +91,10 @@ class Connection:
         self.takes_http_tools = False
         """Whether the agent said that it takes MCP servers over HTTP."""
         self.tokens: dict[str, Session | None] = {}
+        self.listed: set[str] = set()
+        """The tokens of the sessions whose agent has asked for the proxy's tools."""
         """The secrets of injected tool servers, with their sessions once these are known."""
-        self.checks: dict[str, tuple[str, str]] = {}
+        self.checks: dict[str, Claim] = {}
         """The check that runs for each session, by what it was started for: the goal's id and its objective."""
         self.rounds = 0
         """How many rounds run."""

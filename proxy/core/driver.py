@@ -44,6 +44,8 @@ class Round(Struct):
     cancelled: bool = False
     outdated: bool = False
     tools: int = 0
+    tokens: int = 0
+    """What the agent told of single calls of its model; some tell nothing else."""
     text: str = ""
     message: object = None
     calls: frozenset[str] = frozenset()
@@ -141,7 +143,7 @@ class Driver:
         self, operation: Operation, now: int, *, code: str | None = None, reason: str | None = None
     ) -> list[Change]:
         """Change the goal's status. Raises Refused; nothing has changed then."""
-        goal = self._present().moved(operation, now, code=code, reason=reason)
+        goal = self.present().moved(operation, now, code=code, reason=reason)
         if goal is None or goal.status != "active":
             self.armed = False
         return self._become(goal, is_new=False)
@@ -151,7 +153,7 @@ class Driver:
 
         Raises Refused where none does; nothing has changed then.
         """
-        goal = self._present()
+        goal = self.present()
         if goal.status == "limited" or token_budget is not None:
             goal = self._raised(goal, now, token_budget)
         if goal.status == "active" and self.armed:
@@ -185,20 +187,20 @@ class Driver:
 
         A round that runs was for the objective before. Raises Refused; nothing has changed then.
         """
-        goal = self._present().edited(now, objective, max_rounds and min(max_rounds, self.limits.max_rounds))
+        goal = self.present().edited(now, objective, max_rounds and min(max_rounds, self.limits.max_rounds))
         if self.round is not None and objective is not None:
             self.round.outdated = True
         return self._become(goal, is_new=False)
 
     def movable(self, operation: Operation) -> OwnedGoal:
         """The goal, if an operation is possible. Raises Refused."""
-        goal = self._present()
+        goal = self.present()
         goal.check(operation)
         return goal
 
     def check(self, ident: str, revision: int) -> OwnedGoal:
         """The goal, if it is the one that is named, unchanged. Raises Refused with what there is."""
-        goal = self._present()
+        goal = self.present()
         if ident != goal.id:
             raise Refused("not-found", f"There is no goal {ident}; the session's goal is {goal.id}.")
         if revision != goal.revision:
@@ -211,7 +213,7 @@ class Driver:
 
     def begin_round(self, now: int) -> tuple[Round, list[Change]]:
         """A round is being sent; it counts from here on."""
-        goal = self._present().started_round(now)
+        goal = self.present().started_round(now)
         self.round = Round(goal.id, now)
         self.goal = goal
         return self.round, [RoundStarted()]
@@ -235,7 +237,8 @@ class Driver:
             self.goal = goal.used(now, None, verdict.reason)
         return verdict, usage
 
-    def _present(self) -> OwnedGoal:
+    def present(self) -> OwnedGoal:
+        """The goal; raises Refused if there is none."""
         if self.goal is None:
             raise Refused("not-found", "There is no goal.")
         return self.goal
@@ -252,7 +255,7 @@ class Driver:
         return between(before, self.shown, is_new=is_new, restored=False, ended="cleared")
 
     def _time_used(self, now: int) -> list[Change]:
-        seconds = self._present().active_seconds(now)
+        seconds = self.present().active_seconds(now)
         new, self._told_seconds = seconds - self._told_seconds, max(seconds, self._told_seconds)
         return [TimeUsed(new)] if new > 0 else []
 

@@ -26,6 +26,7 @@ from . import (
     handshake,
     lifecycle,
     logs,
+    permissions,
     prompts,
     rounds,
     silence,
@@ -35,7 +36,18 @@ from . import (
 from .actions import Action
 from .air import MARK, forward
 from .connection import Awaited, Connection, Policy
-from .events import AgentGone, CheckDone, Event, FromAgent, FromClient, GoalLoaded, LogRead, TimerFired, ToolCalled
+from .events import (
+    AgentGone,
+    CheckDone,
+    Event,
+    FromAgent,
+    FromClient,
+    GoalLoaded,
+    LogRead,
+    TimerFired,
+    ToolCalled,
+    ToolsListed,
+)
 from .facts import AgentEnded
 from .session import PendingControl, Question, WaitingRound
 
@@ -119,7 +131,7 @@ def _on_agent_gone(connection: Connection) -> None:
     connection.record(AgentEnded())
 
 
-def _on_answer(connection: Connection, event: LogRead | GoalLoaded | CheckDone | ToolCalled) -> None:
+def _on_answer(connection: Connection, event: LogRead | GoalLoaded | CheckDone | ToolsListed | ToolCalled) -> None:
     """What the shell was asked for, or the model wants."""
     if isinstance(event, LogRead):
         logs.on_log(connection, event)
@@ -127,6 +139,8 @@ def _on_answer(connection: Connection, event: LogRead | GoalLoaded | CheckDone |
         emulation.on_loaded(connection, event)
     elif isinstance(event, CheckDone):
         rounds.on_check_done(connection, event)
+    elif isinstance(event, ToolsListed):
+        connection.listed.add(event.token)
     else:
         goal_tools.on_call(connection, event)
 
@@ -137,7 +151,7 @@ def _from_agent(connection: Connection, event: FromAgent) -> None:
     if not envelope.method:
         _on_response(connection, event)
     elif envelope.method == acp.PERMISSION and connection.emulates:
-        rounds.on_permission(connection, event)
+        permissions.on_permission(connection, event)
     elif envelope.method != acp.UPDATE:
         updates.on_notification(connection, event) if _is_read(connection, envelope) else forward(
             connection, event.line

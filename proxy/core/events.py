@@ -66,6 +66,13 @@ class CheckDone(Struct, frozen=True):
     now: int
 
 
+class ToolsListed(Struct, frozen=True):
+    """The agent asks which tools of the proxy's there are; ``token`` names the session."""
+
+    token: str
+    now: int
+
+
 class ToolCalled(Struct, frozen=True):
     """The model calls a tool of the proxy's. ``token`` names the session, ``call`` what waits for the answer."""
 
@@ -82,5 +89,5 @@ class AgentGone(Struct, frozen=True):
     now: int
 
 
-Event = FromClient | FromAgent | TimerFired | LogRead | GoalLoaded | CheckDone | ToolCalled | AgentGone
+Event = FromClient | FromAgent | TimerFired | LogRead | GoalLoaded | CheckDone | ToolsListed | ToolCalled | AgentGone
 """A line that no peek could read, or that is none of the engine's concern, never becomes an event: it is relayed."""

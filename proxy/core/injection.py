@@ -78,6 +78,11 @@ def given(connection: Connection, session: Session, awaited: Awaited) -> None:
         session.tool_titles = frozenset(title for tool in TOOLS for title in _titles(name, tool))
 
 
+def missed(connection: Connection, session: Session) -> bool:
+    """Whether the agent took the server, and has never asked it for its tools: the model cannot have them."""
+    return not any(connection.tokens.get(token) is session for token in connection.listed)
+
+
 def _titles(name: str, tool: str) -> tuple[str, ...]:
     """The names that agents give to a tool of a server."""
     return (f"mcp__{name}__{tool}", f"mcp_{name}_{tool}", f"{name}_{tool}", f"{tool} ({name} MCP Server)")

@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from goalproxy.mappers.base import at, has
 from goalproxy.proxy.goal.changes import Change, GoalStopped, StatusChanged
 from goalproxy.proxy.goal.owned import OwnedGoal
 from goalproxy.proxy.goal.rounds import Ended, Verdict, continuation
-from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter
+from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter, total_of
 from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import load
 from goalproxy.proxy.wire.splice import NotEditable, drop
 
-from .actions import Relay, RunCheck, SetTimer, StoreGoal, Swallow, ToAgent
+from . import injection
+from .actions import RunCheck, SetTimer, StoreGoal, Swallow, ToAgent
 from .air import forward
 from .connection import Awaited, Connection
 from .driver import Driver
 from .events import CheckDone, FromAgent
 from .facts import BackedOff, CheckRan, GoalChanged, OwnedGoalStopped, RoundEnded
 from .holding import answer_open, release
+from .permissions import is_goal_tool
 from .replies import end_of_turn
-from .session import Session, WaitingRound
+from .session import Claim, Session, WaitingRound
 
 ROUND_TIMER = "round:"
 ROUND_KINDS = frozenset({acp.MESSAGE_CHUNK, "tool_call", "tool_call_update"})
 """Updates that are looked at while a round runs."""
-_FOREIGN_KINDS = frozenset({"edit", "delete", "move", "execute", "fetch"})
-"""Kinds of tool calls that the proxy's tools never are: a title may hold anything, a command too."""
 _STOPS = frozenset({"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error"})
 
 
@@ -126,6 +126,7 @@ def on_update(connection: Connection, event: FromAgent) -> None:
     elif kind == acp.MESSAGE_CHUNK:
         text = at(update, "content", "text")
         driver.round.said(text if isinstance(text, str) else "", update.get("messageId"))
+        driver.round.tokens += total_of(at(update, "_meta", "usage")) or 0
     else:
         driver.round.called(str(update.get("toolCallId")), counts=not is_goal_tool(session, update))
 
@@ -160,10 +161,13 @@ def _end(connection: Connection, session: Session, stop: str, error: str, result
     if driver is None or driver.round is None:
         return
     current, tokens = driver.round, meter_of(connection, session).read(result)
+    tokens = (current.tokens or None) if tokens is None else tokens
     ended = Ended(stop, error, current.text, current.tools, now - current.started)
     verdict, changes = driver.end_round(ended, tokens, now, has_tools=bool(session.tool_names))
     connection.rounds -= 1
     connection.record(RoundEnded(stop if stop in _STOPS else "other", ended.milliseconds))
+    if session.tool_names and injection.missed(connection, session):
+        session.tool_names = []
     commit(connection, session, changes)
     if verdict is not None:
         _follow(connection, session, verdict)
@@ -201,12 +205,12 @@ def claim(connection: Connection, session: Session, reason: str | None) -> None:
     if connection.policy.check is None:
         commit(connection, session, driver.move("complete", connection.now, reason=reason))
     else:
-        session.claim = (goal.id, goal.objective)
+        session.claim = Claim(goal.id, goal.objective, reason)
         if session.id not in connection.checks:
             _run_check(connection, session, session.claim)
 
 
-def _run_check(connection: Connection, session: Session, claim: tuple[str, str]) -> None:
+def _run_check(connection: Connection, session: Session, claim: Claim) -> None:
     connection.checks[session.id] = claim
     connection.do(RunCheck(session.id, session.directory))
 
@@ -218,12 +222,14 @@ def on_check_done(connection: Connection, event: CheckDone) -> None:
     driver = session.driver if session is not None else None
     if session is None or driver is None or driver.goal is None or not session.checking:
         return
-    if checked != session.claim and session.claim is not None:
-        _run_check(connection, session, session.claim)
+    claim, session.claim = session.claim, None
+    if claim is not None and claim != checked:
+        session.claim = claim
+        _run_check(connection, session, claim)
         return
-    session.claim = None
+    reason = (claim.reason if claim is not None else None) or event.reason
     if event.passed:
-        commit(connection, session, driver.move("complete", connection.now, reason=event.reason))
+        commit(connection, session, driver.move("complete", connection.now, reason=reason))
     elif driver.goal.status != "complete":
         driver.goal = driver.goal.used(connection.now, None, event.reason)
         commit(connection, session, [])
@@ -286,32 +292,3 @@ def stand_down(connection: Connection, session: Session) -> None:
     driver = driver_of(connection, session)
     commit(connection, session, driver.move("clear", connection.now) if driver.goal is not None else [])
     connection.forget_tools(session)
-
-
-def on_permission(connection: Connection, event: FromAgent) -> None:
-    """The agent asks the user for leave. For the proxy's own tools, and nothing else, the proxy gives it."""
-    params = at(load(event.line), "params")
-    session = connection.sessions.get(event.envelope.session_id)
-    option = _once(at(params, "options"))
-    if session is None or option is None or not is_goal_tool(session, at(params, "toolCall")):
-        connection.do(Relay())
-        return
-    outcome = {"outcome": {"outcome": "selected", "optionId": option}}
-    ident = event.envelope.id
-    connection.do(Swallow())
-    if not isinstance(ident, UnsetType):
-        connection.do(ToAgent(jsonrpc.result(ident, outcome)))
-
-
-def _once(options: Any) -> Any:
-    """The option that allows it once."""
-    listed = options if isinstance(options, list) else []
-    return next((at(option, "optionId") for option in listed if at(option, "kind") == "allow_once"), None)
-
-
-def is_goal_tool(session: Session, call: Any) -> bool:
-    """Whether a tool call is one of the proxy's own tools, by the names that agents give to the tools of a server."""
-    kind, names = at(call, "kind"), (at(call, "title"), at(call, "_meta", "toolName"))
-    if isinstance(kind, str) and kind in _FOREIGN_KINDS:
-        return False
-    return any(name in session.tool_titles for name in names if isinstance(name, str))

@@ -65,6 +65,18 @@ class Question(Struct, frozen=True):
     session_id: str
 
 
+class Claim(Struct, frozen=True):
+    """The model's word that a goal is complete, and why it thinks so."""
+
+    goal_id: str
+    objective: str
+    reason: str | None
+
+    def is_about(self, goal: OwnedGoal) -> bool:
+        """Whether a goal is still the one that was meant, with the objective that it had then."""
+        return (self.goal_id, self.objective) == (goal.id, goal.objective)
+
+
 class Session:
     """State of one session; ``id`` is the agent's."""
 
@@ -123,8 +135,8 @@ class Session:
         """The goal, where the proxy owns it."""
         self.open_prompts: list[Id | UnsetType] = []
         """Prompts that set a goal and stay open until it stops, where the operator wants that."""
-        self.claim: tuple[str, str] | None = None
-        """The id and the objective of the goal that is said to be reached, while the operator's check has to tell."""
+        self.claim: Claim | None = None
+        """The goal that is said to be reached, while the operator's check has to tell."""
         self.agent_owns = False
         """Whether the agent turned out to keep the session's goal itself, so that the proxy keeps out of it."""
         self.stored: OwnedGoal | None = None
@@ -165,7 +177,7 @@ class Session:
     def checking(self) -> bool:
         """Whether the operator's check has to tell if the goal, as it is now, is reached."""
         goal = self.driver.goal if self.driver is not None else None
-        return goal is not None and self.claim == (goal.id, goal.objective)
+        return goal is not None and self.claim is not None and self.claim.is_about(goal)
 
     @property
     def ordinary_prompt(self) -> bool:

@@ -143,7 +143,8 @@ def _with_markers(blocked_after: int) -> str:
     return (
         f"When the goal is reached and you have checked it, let the last line of your answer be exactly:\n{MARKER}\n"
         f"When the same obstacle that you cannot remove has stopped you for {blocked_after} rounds, let it be:\n"
-        f"{BLOCKED_MARKER} <the obstacle in one line>"
+        f"{BLOCKED_MARKER} <the obstacle in one line>\n"
+        "Whatever else the last line is, it reports nothing."
     )
 
 

@@ -16,6 +16,10 @@ GET: Final = "get_goal"
 CREATE: Final = "create_goal"
 UPDATE: Final = "update_goal"
 NAMES: Final = (GET, CREATE, UPDATE)
+UPDATE_FIELDS: Final = frozenset(
+    {"goal_id", "revision", "action", "objective", "max_goal_rounds", "reason", "blocked_reason"}
+)
+"""Everything that a call of ``update_goal`` may say."""
 
 UpdateAction = Literal["edit", "pause", "resume", "complete", "blocked"]
 ACTIONS: Final[tuple[UpdateAction, ...]] = get_args(UpdateAction)

@@ -32,11 +32,16 @@ class UsageMeter:
         return used
 
 
+def total_of(usage: Any) -> int | None:
+    """The tokens in a ``usage`` object; None if it does not say."""
+    said = count(usage.get("totalTokens")) if isinstance(usage, dict) else None
+    return said if said is not None else _sum(usage, "inputTokens", "outputTokens")
+
+
 def _total(result: Any) -> int | None:
     usage = result.get("usage") if isinstance(result, dict) else None
     if isinstance(usage, dict):
-        said = count(usage.get("totalTokens"))
-        return said if said is not None else _sum(usage, "inputTokens", "outputTokens")
+        return total_of(usage)
     meta = result.get("_meta") if isinstance(result, dict) else None
     quota = meta.get("quota") if isinstance(meta, dict) else None
     counted = quota.get("token_count") if isinstance(quota, dict) else None

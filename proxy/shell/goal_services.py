@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from goalproxy.proxy.core.actions import AnswerTool, LoadGoal, RunCheck, StoreGoal
 from goalproxy.proxy.core.connection import ToolServer
-from goalproxy.proxy.core.events import CheckDone, Event, GoalLoaded, ToolCalled
+from goalproxy.proxy.core.events import CheckDone, Event, GoalLoaded, ToolCalled, ToolsListed
 from goalproxy.proxy.core.facts import AgentIdentified, Fact
 from goalproxy.proxy.goal.report import one_line
 from goalproxy.proxy.settings import Settings
@@ -49,7 +49,7 @@ class GoalServices:
         if self._server is None:
             from .mcp_server import GoalServer  # noqa: PLC0415 - only where goals are owned
 
-            self._server = GoalServer(self._on_call)
+            self._server = GoalServer(self._on_call, on_listed=self._on_listed)
             self._server.start()
         return ToolServer(self._server.url, _BRIDGE)
 
@@ -84,6 +84,9 @@ class GoalServices:
         self._calls += 1
         self._replies[self._calls] = reply
         self.emit(ToolCalled(token, name, arguments, self._calls, _now()))
+
+    def _on_listed(self, token: str) -> None:
+        self.emit(ToolsListed(token, _now()))
 
     def _answer(self, action: AnswerTool) -> None:
         from .mcp_server import ToolResult  # noqa: PLC0415 - loaded already where a tool was called

@@ -51,11 +51,15 @@ class GoalServer:
 
     The port is taken at once, so that the URL can be given away before anything slow is loaded; whoever connects
     earlier waits. ``on_call`` is called on the server's thread; its ``reply`` may be called from any thread, and the
-    caller waits for it, at most ``patience`` seconds.
+    caller waits for it, at most ``patience`` seconds. ``on_listed`` is told the token of each that asks for the list
+    of tools.
     """
 
-    def __init__(self, on_call: OnCall, *, patience: float = 60.0) -> None:
+    def __init__(
+        self, on_call: OnCall, *, on_listed: Callable[[str], None] = lambda _: None, patience: float = 60.0
+    ) -> None:
         self._on_call = on_call
+        self._on_listed = on_listed
         self._patience = patience
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._lock = threading.Lock()
@@ -137,6 +141,8 @@ class GoalServer:
         params = message.get("params")
         if method == "tools/call":
             return await self._call(token, ident, params)
+        if method == "tools/list":
+            self._on_listed(token)
         result = _result(method, params if isinstance(params, dict) else {})
         if result is None:
             return _error(ident, _METHOD_NOT_FOUND, f"Unknown method: {method[:80]}")

@@ -6,6 +6,8 @@
     fake_openai  the model: scripted turns, held open until the test lets go of them
     client       an ACP client on stdio that starts the agent, through goalproxy or bare
     invariants   what must hold in every run, whatever the test is about
+    emulated_homes  what is around the agents without goals, and what is particular about each
+    only_stdio   runs an agent that says nothing of MCP over http
     scene        one agent, one model and one client, ready to be played by a test
     checks       what tests assert again and again about replies
     view         what a client sees, to compare a run through the proxy with one without it

@@ -72,6 +72,11 @@ class Client:
         self._sending = threading.Lock()
         self._start()
 
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """The process of the command."""
+        return self._process
+
     def _start(self) -> None:
         self.traffic.begin()
         self.traffic.note(f"start: {' '.join(self._command)}")

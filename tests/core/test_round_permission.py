@@ -1,0 +1,31 @@
+"""Which questions for leave are about the proxy's own tools, where the agent does not name the tool."""
+
+import json
+
+from goalproxy.proxy.core.driver import Driver, Limits
+from goalproxy.proxy.core.rounds import is_goal_tool
+from goalproxy.proxy.core.session import Session
+
+ARGUMENTS = {"goal_id": "goal-1", "revision": 2, "action": "complete", "reason": "done"}
+
+
+def session() -> Session:
+    """Return a session with the tools and a goal."""
+    made = Session("s")
+    made.tool_titles = frozenset({"goal_update_goal"})
+    made.driver = Driver(Limits())
+    made.driver.set("goal-1", "Ship it", 1)
+    return made
+
+
+def test_a_call_that_is_named_by_its_arguments_is_a_report_on_this_goal() -> None:
+    """Qwen Code 0.15 asks so."""
+    assert is_goal_tool(session(), {"title": json.dumps(ARGUMENTS), "rawInput": ARGUMENTS})
+
+
+def test_another_goal_another_field_or_another_name_is_somebody_elses_tool() -> None:
+    """The user is asked then."""
+    for given in ({**ARGUMENTS, "goal_id": "goal-2"}, {**ARGUMENTS, "command": "rm"}, {}):
+        assert not is_goal_tool(session(), {"title": json.dumps(given), "rawInput": given})
+    for title in ("run", "", "\ud800", 5, None):
+        assert not is_goal_tool(session(), {"title": title, "rawInput": ARGUMENTS})

@@ -1,0 +1,440 @@
+"""Agents without goals behind the proxy, which keeps their goals and works on them in rounds of its own.
+
+The scenes of one agent share its process, each in a session of its own, since these agents are slow to start; a scene
+that needs other settings, or ends the process, has one to itself. Turns of the model are held by default, and a test
+counts them from the first one of its session.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from . import only_stdio
+from .agents import Agent, NotInstalledError
+from .behaviours import Behaviour, Family
+from .checks import done, ended, refused
+from .client import GRACE
+from .conftest import Closing
+from .emulated_homes import PARTICULARS, Particulars
+from .fake_model import REFUSED, Found, Turn, say, use
+from .scene import OBJECTIVE, Scene, Snapshot
+from .traffic import Json, Source
+
+pytestmark = pytest.mark.family(Family.PLAIN)
+covers, absent = pytest.mark.covers, pytest.mark.absent
+CHECK: Final = "if test -e broken; then echo it is broken; exit 1; fi"
+GOAL: Final = {"goal_id": Found(("goal", "id")), "revision": Found(("goal", "revision"))}
+
+
+@dataclass
+class Stage:
+    """A scene, with what is particular about its agent. Turns of the model count from the start of the session."""
+
+    scene: Scene
+    agent: Agent
+    own: Particulars
+    before: int = 0
+    sessions: list[str] = field(default_factory=list)
+
+    def open(self, *turns: Turn) -> None:
+        """Make a session and give the model its script; the first session starts the agent."""
+        if self.sessions:
+            self.scene.another()
+        else:
+            self.scene.open()
+        self.sessions.append(self.scene.session)
+        if self.own.finding is not None:
+            self._find_tools(self.own.finding)
+        self.before = self.scene.model.turns
+        self.scene.model.script(*turns)
+
+    def _find_tools(self, finding: str) -> None:
+        """Let the model search for the proxy's tools, in a turn of the user's."""
+        names = ",".join(self.own.named(tool) for tool in ("get_goal", "create_goal", "update_goal"))
+        self.scene.model.script(use(finding, query=f"select:{names}"), say("found"))
+        ended(self.scene.prompt("find the tools").reply())
+
+    def introduction(self) -> Json:
+        """Return what the agent, as the proxy shows it, said of itself."""
+        results = (entry.message.get("result") for entry in self.scene.traffic.entries)
+        return next(result for result in results if isinstance(result, dict) and "agentCapabilities" in result)
+
+    def report(self, action: str, reason: str) -> tuple[Turn, Turn]:
+        """Return the two turns in which the model looks at the goal and reports on it."""
+        looking = use(self.own.named("get_goal"))
+        return looking, use(self.own.named("update_goal"), action=action, reason=reason, **GOAL)
+
+    def asked(self, turn: int) -> str:
+        """Wait until the model has been asked for a turn; return what it was asked."""
+        return str(self.scene.model.asked(self.before + turn).message["about"])
+
+    def release(self, turn: int) -> None:
+        """Let a held turn end."""
+        self.scene.model.release(self.before + turn)
+
+    def set(self, *turns: Turn, **more: Any) -> Snapshot:
+        """Open a session and set a goal in it."""
+        self.open(*turns)
+        done(self.scene.control("set", objective=OBJECTIVE, **more))
+        return self.scene.expect("active")
+
+    def rest(self) -> None:
+        """End what runs: a prompt waits for the end of a round, so its own turn is the last one."""
+        if not self.sessions:
+            return
+        done(self.scene.control("clear"))
+        call = self.scene.prompt("that is all")
+        self.scene.model.asked_about("that is all", after=self.before)
+        self.scene.cancel()
+        call.reply()
+
+    def history(self) -> list[str | None]:
+        """Return the states the client was shown."""
+        return self.scene.history()
+
+
+def stage_of(agent: Agent, folder: Path, **settings: str) -> Stage:
+    """Return a stage for an agent, with these settings of the proxy; nothing is started yet."""
+    try:
+        agent.command()
+    except NotInstalledError as missing:
+        pytest.fail(str(missing), pytrace=False)
+    scene = Scene(agent, folder)
+    settings = {"STORE": str(folder / "goals.sqlite"), "MIN_INTERVAL": "0", **settings}
+    scene.more = {f"GOALPROXY_{name}": value for name, value in settings.items()}
+    return Stage(scene, agent, PARTICULARS[agent.key])
+
+
+@pytest.fixture(scope="module")
+def stages(closing: Closing) -> Iterator[dict[str, Stage]]:
+    """The stages that are shared, by the agents' keys."""
+    shared: dict[str, Stage] = {}
+    yield shared
+    for stage in shared.values():
+        closing(stage.scene)
+
+
+@pytest.fixture
+def scene(agent: Agent, stages: dict[str, Stage], tmp_path: Path) -> Iterator[Scene]:
+    """The scene of the agent's shared stage; the run so far is judged afterwards."""
+    stage = stages.get(agent.key) or stages.setdefault(agent.key, stage_of(agent, tmp_path, CHECK=CHECK))
+    try:
+        yield stage.scene
+        stage.rest()
+    except BaseException:
+        del stages[agent.key]
+        stage.scene.close()
+        raise
+    faults = stage.scene.complaints()
+    assert not faults, "\n".join(faults)
+
+
+@pytest.fixture
+def stage(agent: Agent, scene: Scene, stages: dict[str, Stage]) -> Stage:
+    """The agent's shared stage."""
+    assert scene is stages[agent.key].scene
+    return stages[agent.key]
+
+
+@pytest.fixture
+def own_stage(agent: Agent, tmp_path: Path) -> Iterator[Stage]:
+    """A stage for one test alone; its agent is given the tools on stdio."""
+    stage = stage_of(agent, tmp_path)
+    stage.scene.before_agent = [sys.executable, str(Path(only_stdio.__file__))]
+    try:
+        yield stage
+    finally:
+        faults = stage.scene.complaints()
+        stage.scene.close()
+    assert not faults, "\n".join(faults)
+
+
+# What a client sees without doing anything, and the command
+
+
+@covers(Behaviour.CAPABILITY, Behaviour.NEW_SESSION)
+def test_a_plain_client_is_told_of_goals(stage: Stage) -> None:
+    """All four actions; and a new session has no goal, which is said once."""
+    stage.open()
+    assert stage.history() == [None]
+    result = stage.introduction()
+    capability = {"version": 1, "controlMethod": "_session/goal", "actions": ["set", "pause", "resume", "clear"]}
+    assert result["_meta"]["goal"] == capability
+    assert result["agentCapabilities"]["_meta"]["goal"] == capability
+    assert result["agentCapabilities"].get("mcpCapabilities", {}).get("http", False) is stage.own.takes_http
+
+
+@covers(Behaviour.COMMAND, Behaviour.REPORT)
+def test_the_command_sets_a_goal_and_its_prompt_ends_at_once(stage: Stage) -> None:
+    """The report needs no turn of the model."""
+    stage.open()
+    ended(stage.scene.prompt("/goal").reply())
+    ended(stage.scene.prompt(f"/goal {OBJECTIVE}").reply())
+    assert stage.scene.expect("active").goal["objective"] == OBJECTIVE
+    assert OBJECTIVE in stage.asked(1)
+    said = len(stage.scene.text())
+    ended(stage.scene.prompt("/goal status").reply())
+    assert OBJECTIVE in stage.scene.text()[said:]
+    assert stage.scene.model.turns == stage.before + 1
+    assert stage.history() == [None, "active"]
+
+
+# How a goal ends
+
+
+@covers(Behaviour.COMPLETE, Behaviour.SET)
+def test_three_rounds_complete_the_goal(stage: Stage) -> None:
+    """The model reports with the proxy's tools, and nobody is asked for leave to use them."""
+    active = stage.set(say("one"), say("two"), *stage.report("complete", "all tests pass"), say("bye"))
+    complete = stage.scene.expect("complete").goal
+    assert complete["createdAt"] == active.created
+    assert complete["iterations"] == 3
+    assert complete["lastReason"] == "all tests pass"
+    assert complete["timeUsedSeconds"] >= 0
+    if stage.own.counts is not None:
+        total = 110 + 110 + stage.own.counts([(100, 10)] * 3)
+        stage.scene.expect_goal("the tokens of all rounds", lambda goal: goal.get("tokensUsed") == total)
+    for turn, word in ((1, "round 1 of"), (2, "round 2 of"), (3, "round 3 of")):
+        assert word in stage.asked(turn)
+    assert stage.history() == [None, "active", "complete"]
+    assert not questions(stage.scene)
+
+
+def questions(scene: Scene) -> list[str]:
+    """Return what the agent asked the client in the session."""
+    entries = [entry.message for entry in scene.traffic.entries if entry.source is Source.AGENT]
+    asked = [message for message in entries if "method" in message and "id" in message]
+    return [message["method"] for message in asked if message["params"].get("sessionId") == scene.session]
+
+
+@covers(Behaviour.CHECK)
+def test_a_goal_is_complete_when_the_check_says_so(stage: Stage) -> None:
+    """What the check says last is the reason of the next round."""
+    broken = stage.scene.cwd / "broken"
+    broken.touch()
+    stage.set(*stage.report("complete", "I think so"), say("one"))
+    stage.scene.expect_goal("the check's words", lambda goal: "it is broken" in goal.get("lastReason", ""))
+    assert "it is broken" in stage.asked(4)
+    broken.unlink()
+    stage.scene.model.script(*stage.report("complete", "this time it is"), say("bye"))
+    stage.release(4)
+    assert stage.scene.expect("complete").goal["lastReason"] == "this time it is"
+    assert stage.history() == [None, "active", "complete"]
+
+
+@covers(Behaviour.MARKER)
+def test_a_marker_completes_the_goal_where_the_agent_leaves_the_tools_out(agent: Agent, tmp_path: Path) -> None:
+    """Its settings exclude the server; it says nothing of that. Only the last line of the model's words counts."""
+    stage = stage_of(agent, tmp_path)
+    stage.own.exclude_tools(tmp_path)
+    try:
+        stage.set(say("one"), say("GOAL-COMPLETE\nis not said yet"), say("It is done.\nGOAL-COMPLETE"))
+        assert stage.scene.expect("complete").goal["iterations"] == 3
+        assert "update_goal" in stage.asked(1)
+        assert "GOAL-COMPLETE" in stage.asked(2)
+        assert not stage.scene.complaints()
+    finally:
+        stage.scene.close()
+
+
+@absent(Behaviour.MARKER)
+def test_a_marker_is_only_text_where_the_model_has_the_tools(stage: Stage) -> None:
+    """It could be quoted."""
+    stage.set(say("GOAL-COMPLETE"))
+    assert "round 2 of" in stage.asked(2)
+    assert "GOAL-COMPLETE" not in stage.asked(2)
+    assert stage.history() == [None, "active"]
+
+
+@covers(Behaviour.BLOCKED)
+def test_blocked_needs_three_rounds(stage: Stage) -> None:
+    """Before that the model is told so, and the goal goes on."""
+    stage.set(*stage.report("blocked", "no access"), say("one"), say("two"), *stage.report("blocked", "still none"))
+    assert "too-early" in stage.asked(3)
+    blocked = stage.scene.expect("blocked").goal
+    assert blocked["iterations"] == 3
+    assert blocked["lastReason"] == "still none"
+    stage.asked(7)
+    stage.release(7)
+    done(stage.scene.control("resume"))
+    stage.scene.expect("active")
+    assert "round 4 of" in stage.asked(8)
+    assert stage.history() == [None, "active", "blocked", "active"]
+
+
+@covers(Behaviour.BUDGET)
+def test_a_used_up_budget_stops_the_goal_until_it_is_raised(stage: Stage) -> None:
+    """To resume without raising it is refused."""
+    stage.set(say("one", (900, 200)), tokenBudget=1000)
+    limited = stage.scene.expect("limited").goal
+    assert limited["tokenBudget"] == 1000
+    assert limited["tokensUsed"] == 1100
+    refused(stage.scene.control("resume"), "1000")
+    done(stage.scene.control("resume", tokenBudget=5000))
+    assert stage.scene.expect("active").goal["tokenBudget"] == 5000
+    assert "round 2 of" in stage.asked(2)
+    assert stage.history() == [None, "active", "limited", "active"]
+
+
+@covers(Behaviour.ROUND_LIMIT, Behaviour.MODEL_GOAL)
+def test_the_model_makes_a_goal_with_a_limit_of_rounds(stage: Stage) -> None:
+    """It may do so in the user's own turn; resuming raises the limit to what the operator allows."""
+    making = use(stage.own.named("create_goal"), objective=OBJECTIVE, max_goal_rounds=2)
+    stage.open(making, say("made"), say("one"), say("two"))
+    ended(stage.scene.prompt("make this a goal").reply())
+    active = stage.scene.expect("active")
+    limited = stage.scene.expect("limited").goal
+    assert limited["createdAt"] == active.created
+    assert limited["iterations"] == 2
+    done(stage.scene.control("resume"))
+    stage.scene.expect("active")
+    assert "round 3 of at most 256" in stage.asked(5)
+    assert stage.history() == [None, "active", "limited", "active"]
+
+
+# Control in the middle of a round
+
+
+@covers(Behaviour.PAUSE, Behaviour.RESUME)
+def test_pause_ends_the_round_and_resume_starts_the_next(stage: Stage) -> None:
+    """The agent survives that its turn was cancelled."""
+    active = stage.set()
+    stage.asked(1)
+    reply = stage.scene.control("pause")
+    done(reply)
+    assert stage.scene.expect("paused").index < reply.index
+    done(stage.scene.control("resume"))
+    assert stage.scene.expect("active").created == active.created
+    assert "round 2 of" in stage.asked(2)
+    assert stage.history() == [None, "active", "paused", "active"]
+
+
+@covers(Behaviour.CLEAR)
+def test_clear_ends_the_round_and_the_goal(stage: Stage) -> None:
+    """A prompt after it is answered."""
+    stage.set()
+    stage.asked(1)
+    done(stage.scene.control("clear"))
+    stage.scene.expect(None)
+    stage.scene.model.script(say("hello too"))
+    ended(stage.scene.prompt("hello").reply())
+    assert "hello" in stage.asked(2)
+    assert stage.history() == [None, "active", None]
+
+
+@covers(Behaviour.REPLACE)
+def test_replacing_a_goal_ends_the_round_of_the_old_one(stage: Stage) -> None:
+    """The next round is the new goal's first."""
+    first = stage.set()
+    stage.asked(1)
+    done(stage.scene.control("set", objective="Test it"))
+    second = stage.scene.expect("active", new=first.goal)
+    assert second.goal["iterations"] == 0
+    about = stage.asked(2)
+    assert "Test it" in about
+    assert "round 1 of" in about
+
+
+@covers(Behaviour.CANCEL)
+def test_cancel_ends_the_round_and_pauses_the_goal(stage: Stage) -> None:
+    """It can be resumed."""
+    stage.set()
+    stage.asked(1)
+    stage.scene.cancel()
+    stage.scene.expect("paused")
+    done(stage.scene.control("resume"))
+    stage.scene.expect("active")
+    assert "round 2 of" in stage.asked(2)
+    assert stage.history() == [None, "active", "paused", "active"]
+
+
+@covers(Behaviour.PROMPT)
+def test_a_prompt_interrupts_the_round_and_the_goal_goes_on_after_it(stage: Stage) -> None:
+    """The user does not wait for the goal."""
+    stage.set()
+    stage.asked(1)
+    stage.scene.model.script(say("four"))
+    ended(stage.scene.prompt("what is two and two?").reply())
+    assert "two and two" in stage.asked(2)
+    assert "round 2 of" in stage.asked(3)
+    assert "four" in stage.scene.text()
+    assert stage.history() == [None, "active"]
+
+
+@covers(Behaviour.API_ERROR)
+def test_an_error_of_the_model_is_no_end_of_the_goal(stage: Stage) -> None:
+    """The next round waits; the user need not, and the goal goes on after the user's prompt."""
+    stage.set(REFUSED)
+    stage.scene.expect_goal("the error", lambda goal: "boom" in goal.get("lastReason", ""))
+    stage.scene.model.script(say("here"))
+    ended(stage.scene.prompt("are you there?").reply())
+    assert stage.history() == [None, "active"]
+
+
+# The end of the agent, with the tools on stdio
+
+
+@covers(Behaviour.RESTART)
+def test_a_goal_survives_the_death_of_its_agent(own_stage: Stage) -> None:
+    """After a load it is paused and says why; resumed, it counts on and comes to its end."""
+    stage, scene = own_stage, own_stage.scene
+    active = dies(stage)
+    scene.client.start_again()
+    scene.initialize()
+    assert scene.enter("session/load", scene.session).error is None
+    paused = scene.expect("paused").goal
+    assert paused["createdAt"] == active.created
+    assert paused["iterations"] == 1
+    assert "restored" in paused["lastReason"]
+    done(scene.control("resume"))
+    scene.expect("active")
+    assert "round 2 of" in stage.asked(2)
+    completes(stage, 2)
+    assert stage.history() == [None, "active", "paused", "active", "complete"]
+
+
+@absent(Behaviour.RESTART)
+def test_a_session_that_cannot_be_loaded_shows_no_goal(own_stage: Stage) -> None:
+    """The agent's error arrives as it is, and another session starts without a goal and gets one."""
+    stage, scene = own_stage, own_stage.scene
+    dies(stage)
+    scene.client.start_again()
+    scene.initialize()
+    params = {"sessionId": scene.session, "cwd": str(scene.cwd), "mcpServers": []}
+    assert scene.client.call("session/load", params).error is not None
+    scene.another()
+    done(scene.control("set", objective=OBJECTIVE))
+    scene.expect("active")
+    stage.asked(2)
+    completes(stage, 2)
+
+
+def dies(stage: Stage) -> Snapshot:
+    """Set a goal and kill the agent in its first round; the proxy ends with it, in the way it ended."""
+    active = stage.set()
+    stage.asked(1)
+    proxy = stage.scene.client.process
+    [wrapper] = children(proxy.pid)
+    [agent] = children(wrapper)
+    for each in (agent, *children(agent)):
+        os.kill(each, signal.SIGKILL)
+    assert proxy.wait(GRACE) == 128 + signal.SIGKILL
+    return active
+
+
+def children(parent: int) -> list[int]:
+    """Return the processes that a process has started."""
+    return [int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text("utf-8").split()]
+
+
+def completes(stage: Stage, turn: int) -> None:
+    """Let a held turn end its round, and the model complete the goal in the next one."""
+    stage.scene.model.script(*stage.report("complete", "all tests pass"), say("bye"))
+    stage.release(turn)
+    assert stage.scene.expect("complete").goal["lastReason"] == "all tests pass"
