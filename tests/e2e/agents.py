@@ -237,6 +237,20 @@ QWEN_0_15: Final = Agent(
     program=(".bin/qwen", "--acp"),
     lacks=_because("asks for the tools even where its settings keep them from its model", (Behaviour.MARKER,)),
 )
+ZED_CLAUDE: Final = Agent(
+    key="zed-claude-code-acp-0.16.2",
+    title="zed claude-code-acp 0.16.2",
+    family=Family.PLAIN,
+    package="@zed-industries/claude-code-acp",
+    version="0.16.2",
+    generation=Generation.NONE,
+    program=(".bin/claude-code-acp",),
+    lacks={
+        **_because("asks for the tools even where its settings keep them from its model", (Behaviour.MARKER,)),
+        **_because("does not say how many tokens it uses", (Behaviour.BUDGET,)),
+        **_because("cannot load a session that it was killed in", (Behaviour.RESTART,)),
+    },
+)
 CLAUDE: Final = _claude("0.101.0")
 AGENTS: Final = (
     ZED,
@@ -255,6 +269,7 @@ AGENTS: Final = (
     GEMINI,
     OPENCODE,
     QWEN_0_15,
+    ZED_CLAUDE,
 )
 DEFAULT: Final = (NEWEST, LEGACY, CLAUDE, QWEN, DSH, GEMINI, OPENCODE)
 BY_KEY: Final = {agent.key: agent for agent in AGENTS}

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from .fake_anthropic import FakeAnthropic
 from .fake_chat import FakeChat
 from .fake_gemini import FakeGemini
 from .fake_model import FakeModel
@@ -41,8 +42,8 @@ class Particulars:
     takes_http: bool = True
     reloads: bool = True
     counts: Callable[[list[tuple[int, int]]], int] | None = None
-    settings: str
-    excluded: Json
+    settings: str = ""
+    excluded: Json = field(default_factory=dict)
     finding: str | None = None
 
     def exclude_tools(self, home: Path) -> None:
@@ -92,6 +93,15 @@ def _qwen(home: Path, url: str) -> dict[str, str]:
     return {"OPENAI_API_KEY": "fake", "OPENAI_BASE_URL": url, "OPENAI_MODEL": "fake-model"}
 
 
+def _claude(home: Path, url: str) -> dict[str, str]:
+    return {
+        "CLAUDE_CONFIG_DIR": str(home / "claude"),
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": "fake",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+
+
 def _write(file: Path, content: Json) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(content), "utf-8")
@@ -124,5 +134,6 @@ PARTICULARS: Final[Mapping[str, Particulars]] = {
         excluded={"mcp": {"excluded": ["goal"]}},
         finding="tool_search",
     ),
+    "zed-claude-code-acp-0.16.2": Particulars(model=FakeAnthropic, furnish=_claude, tool="mcp__goal__{}"),
 }
 """By the key of the agent."""

@@ -282,6 +282,15 @@ def test_a_used_up_budget_stops_the_goal_until_it_is_raised(stage: Stage) -> Non
     assert stage.history() == [None, "active", "limited", "active"]
 
 
+@absent(Behaviour.BUDGET)
+def test_tokens_that_are_not_reported_are_not_claimed(stage: Stage) -> None:
+    """A budget stops nothing then."""
+    stage.set(say("one", (900, 200)), tokenBudget=1000)
+    assert "round 2 of" in stage.asked(2)
+    assert all("tokensUsed" not in snapshot.goal for snapshot in stage.scene.snapshots())
+    assert stage.history() == [None, "active"]
+
+
 @covers(Behaviour.ROUND_LIMIT, Behaviour.MODEL_GOAL)
 def test_the_model_makes_a_goal_with_a_limit_of_rounds(stage: Stage) -> None:
     """It may do so in the user's own turn; resuming raises the limit to what the operator allows."""
