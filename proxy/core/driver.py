@@ -56,9 +56,9 @@ class Round(Struct):
             self.text, self.message = "", message
         self.text = (self.text + text)[-_TEXT_KEPT:]
 
-    def called(self, call: str, *, counts: bool) -> None:
+    def called(self, call: object, *, counts: bool) -> None:
         """The agent uses a tool, or tells more of one that it uses: what it says next is another message."""
-        if call in self.calls:
+        if not isinstance(call, str) or call in self.calls:
             return
         self.calls |= {call}
         self.tools += counts

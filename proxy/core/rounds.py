@@ -128,7 +128,7 @@ def on_update(connection: Connection, event: FromAgent) -> None:
         driver.round.said(text if isinstance(text, str) else "", update.get("messageId"))
         driver.round.tokens += total_of(at(update, "_meta", "usage")) or 0
     else:
-        driver.round.called(str(update.get("toolCallId")), counts=not is_goal_tool(session, update))
+        driver.round.called(update.get("toolCallId"), counts=not is_goal_tool(session, update))
 
 
 def _without_null(session: Session | None, update: Any, line: bytes) -> bytes:

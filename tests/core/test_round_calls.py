@@ -5,17 +5,17 @@ from goalproxy.proxy.core.driver import Round
 
 def test_each_call_counts_once_whenever_it_is_told_of() -> None:
     """Gemini tells of some calls only when they are done; others tell of one call again and again."""
-    current = Round("goal-1", 1, 0)
-    current.called("a", is_own=False)
-    current.called("a", is_own=False)
-    current.called("b", is_own=False)
+    current = Round("goal-1", 0)
+    current.called("a", counts=True)
+    current.called("a", counts=True)
+    current.called("b", counts=True)
     assert current.tools == 2
 
 
 def test_a_call_of_the_proxys_tools_is_no_work_though_later_news_of_it_lacks_the_name() -> None:
     """The first news of a call has its name."""
-    current = Round("goal-1", 1, 0)
-    current.called("a", is_own=True)
-    current.called("a", is_own=False)
-    current.called(None, is_own=False)
+    current = Round("goal-1", 0)
+    current.called("a", counts=False)
+    current.called("a", counts=True)
+    current.called(None, counts=True)
     assert current.tools == 0

@@ -3,7 +3,7 @@
 import json
 
 from goalproxy.proxy.core.driver import Driver, Limits
-from goalproxy.proxy.core.rounds import is_goal_tool
+from goalproxy.proxy.core.permissions import is_goal_tool
 from goalproxy.proxy.core.session import Session
 
 ARGUMENTS = {"goal_id": "goal-1", "revision": 2, "action": "complete", "reason": "done"}
