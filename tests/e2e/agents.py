@@ -4,14 +4,14 @@ A behaviour that cannot be had from a build has its reason here. It is still tes
 client is told the truth.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum, StrEnum
+from enum import Enum
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+from .behaviours import ALIASES, COMMANDS, CONTROLS, ENDINGS, PROTOCOL_2, RESTARTS, Behaviour, Family
+from .node import NODE_22, agents_dir, node_22
 
 
 class NotInstalledError(Exception):
@@ -27,51 +27,13 @@ class Generation(Enum):
     NO_SET = "_meta.goal, _session/goal without set"
     NEUTRAL = "_meta.goal and all of _session/goal"
     AIR = "goals only for AIR clients, _session/goal for all"
+    LOG_ONLY = "goals only in the log of the session, control by /goal in prompts and steering"
+    LOG = "goals in the log of the session, _session/goal with set and clear"
+    GOAL_STATE = "_meta.goalState, control with compare-and-set"
+    TOOLS = "goals only in the results of the model's tools, no control"
 
 
-class Behaviour(StrEnum):
-    """The rows of the matrix, in order; the value is what a reader of the README sees."""
-
-    TRANSPARENT = "an ordinary prompt arrives as without the proxy"
-    CAPABILITY = "capability seen by a plain client"
-    NEW_SESSION = "a new session says that it has no goal"
-    MODEL_GOAL = "goal made by the model is seen"
-    COMMAND = "`/goal <objective>`"
-    REPORT = "`/goal` and `/goal status` report"
-    WORDS = "`/goal pause`, `resume`, `clear`"
-    SET = "control: set"
-    PAUSE = "control: pause"
-    RESUME = "control: resume"
-    CLEAR = "control: clear"
-    REPLACE = "replace while running"
-    COMPLETE = "the model completes the goal"
-    BLOCKED = "the model is blocked"
-    USAGE_LIMIT = "usage limit"
-    BUDGET = "token budget used up"
-    CANCEL = "cancel pauses the goal"
-    PROMPT = "ordinary prompt during an autonomous turn"
-    LOAD_ACTIVE = "`session/load` after a restart, active goal"
-    LOAD_PAUSED = "`session/load` after a restart, paused goal"
-    RESUME_ACTIVE = "`session/resume` after a restart, active goal"
-    RESUME_PAUSED = "`session/resume` after a restart, paused goal"
-    BAD_INPUT = "bad control input"
-    ALIAS_CODEX = "alias `_codex/session/goal_control`"
-    ALIAS_SESSION = "alias `_session/goal_control`"
-    V2_CAPABILITY = "protocol 2: capability"
-    V2_COMMAND = "protocol 2: `/goal <objective>`"
-    V2_SET = "protocol 2: set"
-    V2_PAUSE = "protocol 2: pause and resume"
-    V2_CLEAR = "protocol 2: clear"
-    V2_COMPLETE = "protocol 2: the model completes the goal"
-    V2_RESUME = "protocol 2: `session/resume` after a restart"
-
-
-CONTROLS: Final = (Behaviour.SET, Behaviour.PAUSE, Behaviour.RESUME, Behaviour.CLEAR, Behaviour.REPLACE)
-ALIASES: Final = (Behaviour.ALIAS_CODEX, Behaviour.ALIAS_SESSION)
-RESTARTS: Final = (Behaviour.LOAD_ACTIVE, Behaviour.LOAD_PAUSED, Behaviour.RESUME_ACTIVE, Behaviour.RESUME_PAUSED)
-COMMANDS: Final = (Behaviour.COMMAND, Behaviour.REPORT, Behaviour.WORDS)
-ENDINGS: Final = (Behaviour.COMPLETE, Behaviour.BLOCKED, Behaviour.USAGE_LIMIT, Behaviour.BUDGET)
-PROTOCOL_2: Final = tuple(behaviour for behaviour in Behaviour if behaviour.name.startswith("V2_"))
+WITHOUT_CONTROL: Final = frozenset({Generation.PROSE, Generation.TOOLS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,27 +41,35 @@ class Agent:
     """One build of an agent.
 
     key: name in test ids, folders and the matrix
-    package, version: what npm installs; the command is called `program`
+    title: its name for people
+    package, version: what npm installs
+    program: the script that Node.js runs, and its arguments
+    vendored: an archive in the package that has the program, unpacked where the package is installed
     model: a model name this build knows (for an unknown one it puts a warning into every turn)
     lacks: behaviours that cannot be had from it, each with the reason
+    needs_node_22: it does not run with an older Node.js
     ends_with_input: it exits when its standard input ends
     keeps_jetbrains: it sends `_meta.jetbrains` to every client by itself, so that the proxy has nothing to strip
     """
 
     key: str
+    title: str
+    family: Family
     package: str
     version: str
     generation: Generation
-    model: str
-    program: str = "codex-acp"
+    program: tuple[str, ...]
+    vendored: str | None = None
+    model: str = "fake-model"
     lacks: Mapping[Behaviour, str] = field(default_factory=dict)
+    needs_node_22: bool = False
     ends_with_input: bool = True
     keeps_jetbrains: bool = False
 
     @property
     def controllable(self) -> bool:
         """Whether a client can set, pause, resume and clear goals, by whatever way the proxy takes."""
-        return self.generation is not Generation.PROSE
+        return self.generation not in WITHOUT_CONTROL
 
     @property
     def actions(self) -> list[str]:
@@ -118,18 +88,16 @@ class Agent:
 
     def command(self) -> list[str]:
         """Return the command line that starts this build, or raise NotInstalledError."""
-        program = self.folder / "node_modules" / ".bin" / self.program
-        if not program.exists():
+        name, *arguments = self.program
+        program = self.folder / "node_modules" / name
+        node = node_22() if self.needs_node_22 else None
+        if not program.exists() or (self.needs_node_22 and node is None):
             target = "agents" if self in DEFAULT else "agents-all"
+            missing = self.key if not program.exists() else NODE_22
             raise NotInstalledError(
-                f"{self.key} is not installed in {agents_dir()}: run `make {target}` (needs Node.js)"
+                f"{missing} is not installed in {agents_dir()}: run `make {target}` (needs Node.js)"
             )
-        return [str(program)]
-
-
-def agents_dir() -> Path:
-    """Return the folder of all builds: $GOALPROXY_AGENTS_DIR, else `.agents` in the repository."""
-    return Path(os.environ.get("GOALPROXY_AGENTS_DIR") or ROOT / ".agents")
+        return [*([str(node)] if node else []), str(program), *arguments]
 
 
 def _because(reason: str, *groups: tuple[Behaviour, ...]) -> dict[Behaviour, str]:
@@ -138,6 +106,7 @@ def _because(reason: str, *groups: tuple[Behaviour, ...]) -> dict[Behaviour, str
 
 
 _V1_ONLY = _because("speaks ACP protocol 1 only", PROTOCOL_2)
+_CLAUDE_V1_ONLY = _because("speaks ACP protocol 1 only", (Behaviour.V2_CAPABILITY,))
 _NO_CONTROL = {
     **_V1_ONLY,
     **_because(
@@ -161,26 +130,90 @@ def _codex(
     """Describe one release of @agentclientprotocol/codex-acp."""
     return Agent(
         key=f"codex-acp-{version}",
+        title=f"codex-acp {version}",
+        family=Family.CODEX,
         package="@agentclientprotocol/codex-acp",
         version=version,
         generation=generation,
+        program=(".bin/codex-acp",),
         model=model,
         lacks=lacks,
         keeps_jetbrains=keeps_jetbrains,
     )
 
 
+def _claude(
+    version: str,
+    generation: Generation = Generation.LOG,
+    lacks: Mapping[Behaviour, str] | None = None,
+    *,
+    keeps_jetbrains: bool = False,
+) -> Agent:
+    """Describe one release of @agentclientprotocol/claude-agent-acp."""
+    return Agent(
+        key=f"claude-agent-acp-{version}",
+        title=f"claude-agent-acp {version}",
+        family=Family.CLAUDE,
+        package="@agentclientprotocol/claude-agent-acp",
+        version=version,
+        generation=generation,
+        program=(".bin/claude-agent-acp",),
+        lacks=lacks or {},
+        keeps_jetbrains=keeps_jetbrains,
+    )
+
+
 ZED: Final = Agent(
     key="zed-codex-acp-0.16.0",
+    title="zed codex-acp 0.16.0",
+    family=Family.CODEX,
     package="@zed-industries/codex-acp",
     version="0.16.0",
     generation=Generation.PROSE,
+    program=(".bin/codex-acp",),
     model="gpt-5.5",
     lacks={**_NO_CONTROL, **_SILENT_TURNS},
     ends_with_input=False,
 )
+QWEN: Final = Agent(
+    key="qwen-code-0.24.4",
+    title="qwen-code 0.24.4",
+    family=Family.QWEN,
+    package="@qwen-code/qwen-code",
+    version="0.24.4",
+    generation=Generation.GOAL_STATE,
+    program=("@qwen-code/qwen-code/cli-entry.js", "--acp"),
+    needs_node_22=True,
+)
+DSH: Final = Agent(
+    key="dsh-0.1.5-rc.1",
+    title="DSH 0.1.5-rc.1",
+    family=Family.DSH,
+    package="@openma/deepseek-harness-acp",
+    version="0.4.33",
+    generation=Generation.TOOLS,
+    program=("@deepseek-ai/dsh/lib/bin.js", "--profile", "acp"),
+    vendored="vendor/dsh-runtime.tgz",
+    needs_node_22=True,
+    lacks={
+        **_because(
+            "has no control of goals over ACP: its model's goals are observed, nothing else",
+            COMMANDS, CONTROLS, (Behaviour.CANCEL, Behaviour.BAD_INPUT),
+        ),
+        **_because("has no `session/load`", (Behaviour.LOAD,)),
+        **_because(
+            "says nothing about a goal when a session is resumed; it is known from its model's next look at it on",
+            (Behaviour.RESUMED,),
+        ),
+        **_because(
+            "says nothing when the last round is used up; it is known from its model's next look at it on",
+            (Behaviour.ROUND_LIMIT,),
+        ),
+    },
+)  # fmt: skip
 LEGACY: Final = _codex("1.1.7", Generation.LEGACY_CONTROL, "gpt-5.6-sol", _V1_ONLY)
 NEWEST: Final = _codex("2.6.0", Generation.AIR, "gpt-6.1-sol", {})
+CLAUDE: Final = _claude("0.101.0")
 AGENTS: Final = (
     ZED,
     _codex("1.0.0", Generation.PROSE, "gpt-5.5", _NO_CONTROL),
@@ -189,6 +222,12 @@ AGENTS: Final = (
     _codex("1.1.13", Generation.NO_SET, "gpt-5.6-sol", _V1_ONLY),
     _codex("1.13.1", Generation.NEUTRAL, "gpt-6-astra", _V1_ONLY, keeps_jetbrains=True),
     NEWEST,
+    _claude("0.65.0", Generation.LOG_ONLY, _CLAUDE_V1_ONLY),
+    _claude("0.66.0", lacks=_CLAUDE_V1_ONLY),
+    _claude("0.81.2", lacks=_CLAUDE_V1_ONLY, keeps_jetbrains=True),
+    CLAUDE,
+    QWEN,
+    DSH,
 )
-DEFAULT: Final = (NEWEST, LEGACY)
+DEFAULT: Final = (NEWEST, LEGACY, CLAUDE, QWEN, DSH)
 BY_KEY: Final = {agent.key: agent for agent in AGENTS}

@@ -18,6 +18,7 @@ MATRIX: Final = pytest.StashKey[matrix.Matrix]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marks that tie a test to the matrix."""
+    config.addinivalue_line("markers", "family(*families): is about the builds of these families of agents")
     config.addinivalue_line("markers", "covers(*behaviours): runs for the builds that have these behaviours")
     config.addinivalue_line(
         "markers", "absent(*behaviours): runs for the builds that lack them, and tests what is true there"

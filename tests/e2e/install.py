@@ -2,20 +2,24 @@
 
     python -m tests.e2e.install [default|newest|all|KEY ...]      (from the root of the repository)
 
-`default` are the two builds that the test command needs, `all` those of the matrix. A build that is there already is
-left alone, and one whose installation was interrupted is installed again. Needs Node.js 20 or newer.
+`default` are the builds that the test command needs, `all` those of the matrix. A build that is there already is
+left alone, and one whose installation was interrupted is installed again. Needs Node.js 20 or newer; for agents that
+need a newer one than this machine's, Node.js 22 is installed beside them.
 """
 
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import tarfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Final
 
 from .agents import AGENTS, BY_KEY, DEFAULT, NEWEST, Agent
+from .node import NODE_22, agents_dir, node_22
 
 GROUPS: Final[dict[str, Sequence[Agent]]] = {"default": DEFAULT, "newest": (NEWEST,), "all": AGENTS}
-NPM: Final = ("npm", "install", "--no-audit", "--no-fund", "--no-save", "--loglevel=error")
+NPM: Final = ("npm", "install", "--no-audit", "--no-fund", "--no-save", "--loglevel=error", "--engine-strict=false")
 
 
 def chosen(words: Iterable[str]) -> list[Agent]:
@@ -25,19 +29,48 @@ def chosen(words: Iterable[str]) -> list[Agent]:
 
 
 def install(agent: Agent) -> bool:
-    """Install one build unless it is there; return whether anything was done.
+    """Install one build unless it is there; return whether anything was done."""
+    return _once(agent.folder, f"{agent.package}@{agent.version}", lambda spec: _packages(agent, spec))
+
+
+def install_node() -> bool:
+    """Install Node.js 22 unless it is there; return whether anything was done."""
+    return _once(agents_dir() / NODE_22, "node@22", _node)
+
+
+def _once(folder: Path, spec: str, fill: Callable[[str], None]) -> bool:
+    """Fill a folder unless that was done already; return whether anything was done.
 
     The stamp is written last, so that half an installation is never taken for a whole one.
     """
-    spec = f"{agent.package}@{agent.version}"
-    stamp = agent.folder / "installed"
+    stamp = folder / "installed"
     if stamp.is_file() and stamp.read_text("utf-8").strip() == spec:
         return False
-    shutil.rmtree(agent.folder, ignore_errors=True)
-    agent.folder.mkdir(parents=True)
-    subprocess.run([*NPM, "--prefix", str(agent.folder), spec], check=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    fill(spec)
     stamp.write_text(spec + "\n", "utf-8")
     return True
+
+
+def _packages(agent: Agent, spec: str) -> None:
+    """Install the package of a build, or what the package carries."""
+    if agent.vendored is None:
+        subprocess.run([*NPM, "--prefix", str(agent.folder), spec], check=True)
+        return
+    package = agent.folder / "package"
+    subprocess.run([*NPM, "--ignore-scripts", "--omit=optional", "--prefix", str(package), spec], check=True)
+    with tarfile.open(package / "node_modules" / agent.package / agent.vendored) as archive:
+        archive.extractall(agent.folder, filter="data")
+    shutil.rmtree(package)
+
+
+def _node(spec: str) -> None:
+    """Install the package `node`, whose script fetches the program; npm would want to be asked before it runs that."""
+    folder = agents_dir() / NODE_22
+    subprocess.run([*NPM, "--ignore-scripts", "--prefix", str(folder), spec], check=True)
+    package = folder / "node_modules" / "node"
+    subprocess.run(["node", "installArchSpecificPackage"], cwd=package, check=True)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -50,6 +83,9 @@ def main(arguments: Sequence[str]) -> int:
     except KeyError as unknown:
         print(f"unknown agent {unknown}; known: {', '.join([*GROUPS, *BY_KEY])}", file=sys.stderr)
         return 2
+    if any(agent.needs_node_22 for agent in wanted) and node_22() is None:
+        install_node()
+        print(f"{NODE_22}: installed")
     for agent in wanted:
         done = install(agent)
         print(f"{agent.key}: {'installed' if done else 'already there'}")

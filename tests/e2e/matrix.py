@@ -1,7 +1,8 @@
-"""Behaviour against build: which builds a test runs for, and the table that the README carries.
+"""Behaviour against build: which builds a test runs for, and the tables that the README carries, one a family.
 
-`@pytest.mark.covers(B)` runs for the chosen builds that have behaviour B; `@pytest.mark.absent(B)` for those that lack
-it, to test that the client is told the truth. Chosen are the newest and one legacy build; with GOALPROXY_MATRIX=1 all.
+`@pytest.mark.family(F)` says whose builds a test is about; of these, `@pytest.mark.covers(B)` runs for the chosen ones
+that have behaviour B, and `@pytest.mark.absent(B)` for those that lack it, to test that the client is told the truth.
+Chosen are the newest build of each family and one legacy build; with GOALPROXY_MATRIX=1 all.
 With GOALPROXY_MATRIX_FILE the outcomes replace what stands between the two markers in that file.
 """
 
@@ -12,7 +13,8 @@ from typing import Final
 
 import pytest
 
-from .agents import AGENTS, DEFAULT, Agent, Behaviour
+from .agents import AGENTS, DEFAULT, Agent
+from .behaviours import Behaviour, Family, rows
 
 BEGIN: Final = "<!-- matrix:begin -->"
 END: Final = "<!-- matrix:end -->"
@@ -31,7 +33,9 @@ def _behaviours(item: pytest.Item | pytest.Function, mark: str) -> list[Behaviou
 def agents_for(item: pytest.Item | pytest.Function) -> list[Agent]:
     """Return the chosen builds that a test is about."""
     needed, missing = _behaviours(item, "covers"), _behaviours(item, "absent")
-    agents = [agent for agent in chosen() if not any(behaviour in agent.lacks for behaviour in needed)]
+    families = [family for mark in item.iter_markers("family") for family in mark.args]
+    agents = [agent for agent in chosen() if agent.family in families]
+    agents = [agent for agent in agents if not any(behaviour in agent.lacks for behaviour in needed)]
     if missing:
         agents = [agent for agent in agents if any(behaviour in agent.lacks for behaviour in missing)]
     return agents
@@ -68,15 +72,22 @@ class Matrix:
 
     def missing(self, agents: Iterable[Agent]) -> list[str]:
         """Return the cells that no test has filled."""
-        return [f"{agent.key}: {row}" for agent in agents for row in Behaviour if (row, agent.key) not in self._passed]
+        cells = [(row, agent.key) for agent in agents for row in rows(agent.family)]
+        return [f"{key}: {row}" for row, key in cells if (row, key) not in self._passed]
 
-    def table(self, agents: Sequence[Agent]) -> str:
-        """Return the Markdown table with its notes."""
+    def tables(self, agents: Sequence[Agent]) -> str:
+        """Return a Markdown table with its notes for each family that there are builds of."""
+        families = {family: [agent for agent in agents if agent.family is family] for family in Family}
+        return "\n\n".join(self._table(family, builds) for family, builds in families.items() if builds)
+
+    def _table(self, family: Family, agents: Sequence[Agent]) -> str:
         notes: list[str] = []
-        head = ["behaviour", *(f"{_title(agent)}" for agent in agents)]
-        rows = [[row.value, *(self._cell(row, agent, notes) for agent in agents)] for row in Behaviour]
-        lines = [_line(head), _line(["---"] * len(head)), *map(_line, rows)]
-        return "\n".join([*lines, "", *(f"{number}. {note}" for number, note in enumerate(notes, 1))])
+        head = [family, *(agent.title for agent in agents)]
+        lines = [[row, *(self._cell(row, agent, notes) for agent in agents)] for row in rows(family)]
+        table = [_line(head), _line(["---"] * len(head)), *map(_line, lines)]
+        return "\n".join(
+            [*table, *([""] if notes else []), *(f"{number}. {note}" for number, note in enumerate(notes, 1))]
+        )
 
     def _cell(self, row: Behaviour, agent: Agent, notes: list[str]) -> str:
         if not self._passed[row, agent.key]:
@@ -98,12 +109,7 @@ class Matrix:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
             _say(session, [f"{name} is left as it is, these cells were not tested:", *empty])
             return
-        write(Path(name), self.table(chosen()))
-
-
-def _title(agent: Agent) -> str:
-    """Return the name of a build for people."""
-    return f"{'zed ' if agent.package.startswith('@zed') else ''}codex-acp {agent.version}"
+        write(Path(name), self.tables(chosen()))
 
 
 def _line(cells: Iterable[str]) -> str:

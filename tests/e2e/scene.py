@@ -4,37 +4,19 @@ A scene follows the snapshots of one session: `expect` waits for the next one wi
 which states the client has seen. `complaints` checks the invariants of the whole run.
 """
 
-import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from .agents import Agent
 from .client import Call, Client, Reply
-from .fake_openai import FakeModel, Turn, say, use
+from .fake_model import Turn, say, use
+from .homes import KITS, environment
 from .invariants import complaints, snapshot_of
 from .traffic import Entry, Json, Source, StuckError, Traffic
 
-CODEX_CONFIG: Final = """\
-model = "{model}"
-model_provider = "fake"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-check_for_update_on_startup = false
-[model_providers.fake]
-name = "fake"
-base_url = "{url}"
-wire_api = "responses"
-requires_openai_auth = false
-request_max_retries = 0
-stream_max_retries = 0
-[features]
-goals = true
-[analytics]
-enabled = false
-"""
 OBJECTIVE: Final = "Ship it"
 BUDGET: Final = 3000
 
@@ -62,42 +44,43 @@ def proxied(command: list[str]) -> list[str]:
     return [sys.executable, "-m", "goalproxy.proxy", "--", *command]
 
 
+def _with(variables: Mapping[str, str]) -> list[str]:
+    """Return what has to stand before a command that runs with these variables."""
+    return ["env", *(f"{name}={value}" for name, value in variables.items())] if variables else []
+
+
 class Scene:
-    """See the head of this module."""
+    """See the head of this module.
+
+    `more` are variables for the whole command, `only_agent` those that the proxy does not see.
+    """
 
     def __init__(self, agent: Agent, folder: Path, *, proxy: bool = True, protocol: int = 1) -> None:
         """Make the folders and start the model; the agent starts with `initialize`."""
         self.agent = agent
         self.protocol = protocol
         self.traffic = Traffic()
-        self.model = FakeModel(self.traffic)
+        self.model = KITS[agent.family].model(self.traffic)
         self.session = ""
         self.cwd = folder / "project"
-        self._home = folder / "codex"
+        self.more: dict[str, str] = {}
+        self.only_agent: dict[str, str] = {}
         self._folder = folder
         self._proxy = proxy
         self._client: Client | None = None
         self._seen = -1
         self._faults: list[str] = []
-        for each in (self.cwd, self._home):
-            each.mkdir(parents=True)
-        config = CODEX_CONFIG.format(model=agent.model, url=self.model.url)
-        (self._home / "config.toml").write_text(config, "utf-8")
+        self.cwd.mkdir(parents=True)
+        self._environment = environment(agent, folder, self.model.url)
 
     @property
     def client(self) -> Client:
         """The client; asking for it starts the agent."""
         if self._client is None:
-            command = self.agent.command()
+            command = [*_with(self.only_agent), *self.agent.command()]
             command = proxied(command) if self._proxy else command
-            self._client = Client(command, self._environment(), self.cwd, self.traffic)
+            self._client = Client(command, self._environment | self.more, self.cwd, self.traffic)
         return self._client
-
-    def _environment(self) -> dict[str, str]:
-        """Return an environment without anybody's settings of codex or goalproxy."""
-        foreign = ("OPENAI", "CODEX", "GOALPROXY")
-        env = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
-        return env | {"CODEX_HOME": str(self._home), "HOME": str(self._folder), "NO_BROWSER": "1", "RUST_LOG": "error"}
 
     # Opening
 
@@ -116,10 +99,17 @@ class Scene:
         """Give the model its script, start, make a session, and wait until it is said to have no goal."""
         self.model.script(*turns)
         self.initialize()
-        reply = self.client.call("session/new", {"cwd": str(self.cwd), "mcpServers": []})
+        self.another()
+
+    def another(self, **meta: Any) -> str:
+        """Make a session, the one that is played from here on; wait until it is said to have no goal; return its id."""
+        params: Json = {"cwd": str(self.cwd), "mcpServers": []}
+        reply = self.client.call("session/new", {**params, "_meta": meta} if meta else params)
         self.session = self._result(reply)["sessionId"]
         if self._proxy:
+            self._seen = reply.index
             self.expect(None)
+        return self.session
 
     def reopen(self, method: str) -> Reply:
         """Quit, start the agent again, and load or resume the session in it."""
@@ -129,8 +119,13 @@ class Scene:
         self._seen = len(self.traffic.entries) - 1
         self.client.start_again()
         self.initialize()
-        params = {"sessionId": self.session, "cwd": str(self.cwd), "mcpServers": []}
-        reply = self.client.call(method, params)
+        return self.enter(method, self.session)
+
+    def enter(self, method: str, session: str) -> Reply:
+        """Load or resume a session, the one that is played from here on."""
+        self.session = session
+        self._seen = len(self.traffic.entries) - 1
+        reply = self.client.call(method, {"sessionId": session, "cwd": str(self.cwd), "mcpServers": []})
         self._result(reply)
         return reply
 
@@ -180,13 +175,20 @@ class Scene:
 
     def expect(self, status: str | None, *, new: Json | None = None) -> Snapshot:
         """Wait for the next snapshot with this status (None: no goal); `new` is an earlier goal it must not be about."""
-
-        def wanted(entry: Entry) -> bool:
-            seen = self._snapshot(entry)
-            return seen is not None and seen.status == status and (not new or seen.created != new["createdAt"])
-
         what = f"a snapshot {status or 'without a goal'}{' of a new goal' if new else ''}"
-        entry = self.traffic.wait(what, wanted, self._seen)
+        created = new["createdAt"] if new else 0
+        return self.expect_goal(
+            what, lambda goal: goal.get("status") == status and (not new or goal.get("createdAt") != created)
+        )
+
+    def expect_goal(self, what: str, wanted: Callable[[Json], bool]) -> Snapshot:
+        """Wait for the next snapshot whose goal (empty: no goal) is wanted."""
+
+        def shows(entry: Entry) -> bool:
+            seen = self._snapshot(entry)
+            return seen is not None and wanted(seen.goal)
+
+        entry = self.traffic.wait(what, shows, self._seen)
         self._seen = entry.index
         found = self._snapshot(entry)
         assert found is not None
@@ -219,11 +221,21 @@ class Scene:
         self.model.release(turn)
         self.turn_ended(before)
 
+    def texts(self) -> list[str]:
+        """Return what the agent said in the session, message by message where they have names."""
+        said: dict[str | None, str] = {}
+        for chunk in self._chunks():
+            name = chunk.get("messageId")
+            said[name] = said.get(name, "") + chunk["content"].get("text", "")
+        return list(said.values())
+
     def text(self) -> str:
-        """Return everything the agent said in the session."""
+        """Return everything the agent said in the session, in order."""
+        return "".join(chunk["content"].get("text", "") for chunk in self._chunks())
+
+    def _chunks(self) -> list[Json]:
         updates = [self._update(entry) for entry in list(self.traffic.entries)]
-        chunks = [update for update in updates if update.get("sessionUpdate") == "agent_message_chunk"]
-        return "".join(chunk["content"].get("text", "") for chunk in chunks)
+        return [update for update in updates if update.get("sessionUpdate") == "agent_message_chunk"]
 
     def _update(self, entry: Entry) -> Json:
         """Return the update of this session in an entry, else an empty one."""

@@ -11,13 +11,15 @@ from typing import Final
 
 import pytest
 
-from .agents import Agent, Behaviour
+from .agents import Agent
+from .behaviours import Behaviour, Family
 from .checks import METHOD_NOT_FOUND, done, ended, refused, work
-from .fake_openai import HELD, USAGE_LIMIT, say, use
+from .fake_model import HELD, USAGE_LIMIT, say, use
 from .scene import BUDGET, OBJECTIVE, Scene
 from .traffic import Json
 from .view import plain_view
 
+pytestmark = pytest.mark.family(Family.CODEX)
 covers = pytest.mark.covers
 COMMAND: Final = "for each in 1 2 3 4 5; do echo $each; sleep 0.1; done"
 """Speaks more than once: some builds miss what a command says just before it ends."""

@@ -5,11 +5,13 @@ The reasons are in `agents.py`; each of these tests fills the cells of the matri
 
 import pytest
 
-from .agents import ALIASES, COMMANDS, CONTROLS, PROTOCOL_2, Agent, Behaviour
+from .agents import Agent
+from .behaviours import ALIASES, COMMANDS, CONTROLS, PROTOCOL_2, Behaviour, Family
 from .checks import done, ended, refused
-from .fake_openai import HELD, USAGE_LIMIT, Turn, say, use
+from .fake_model import HELD, USAGE_LIMIT, Turn, say, use
 from .scene import BUDGET, OBJECTIVE, Scene
 
+pytestmark = pytest.mark.family(Family.CODEX)
 absent = pytest.mark.absent
 
 

@@ -2,12 +2,14 @@
 
 import pytest
 
-from .agents import Agent, Behaviour
+from .agents import Agent
+from .behaviours import Behaviour, Family
 from .checks import done, refused, work
-from .fake_openai import say, use
+from .fake_model import say, use
 from .scene import OBJECTIVE, Scene
 from .traffic import Entry
 
+pytestmark = pytest.mark.family(Family.CODEX)
 covers = pytest.mark.covers
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from .agents import AGENTS, NEWEST, ZED, Agent, Behaviour, NotInstalledError
+from .agents import AGENTS, CLAUDE, NEWEST, QWEN, ZED, Agent, NotInstalledError
+from .behaviours import Behaviour, Family, rows
 from .install import chosen
 from .invariants import complaints
 from .matrix import BEGIN, END, Matrix, write
@@ -125,10 +126,10 @@ class FakeItem:
 
 
 def filled(*failing: Behaviour) -> Matrix:
-    """Return a matrix of two builds in which everything passes but these behaviours of the newest."""
+    """Return a matrix of three builds in which everything passes but these behaviours of the newest Codex."""
     table = Matrix()
-    for agent in (ZED, NEWEST):
-        for row in Behaviour:
+    for agent in (ZED, NEWEST, CLAUDE):
+        for row in rows(agent.family):
             mark = "absent" if row in agent.lacks else "covers"
             outcome = "failed" if agent is NEWEST and row in failing else "passed"
             report = type("Report", (), {"when": "call", "passed": outcome == "passed"})
@@ -138,19 +139,34 @@ def filled(*failing: Behaviour) -> Matrix:
 
 def test_the_table_says_works_or_gives_a_numbered_reason_or_says_that_it_fails() -> None:
     """A failure is never a dash."""
-    lines = filled(Behaviour.CLEAR).table([ZED, NEWEST]).splitlines()
-    rows = dict(line.strip("| ").split(" | ", 1) for line in lines if line.startswith("|"))
-    assert rows["behaviour"] == "zed codex-acp 0.16.0 | codex-acp 2.6.0"
-    assert rows[Behaviour.CAPABILITY] == "works | works"
-    assert rows[Behaviour.SET] == "- (1) | works"
-    assert rows[Behaviour.CLEAR] == "- (1) | **fails**"
+    lines = filled(Behaviour.CLEAR).tables([ZED, NEWEST]).splitlines()
+    cells = dict(line.strip("| ").split(" | ", 1) for line in lines if line.startswith("|"))
+    assert cells["Codex"] == "zed codex-acp 0.16.0 | codex-acp 2.6.0"
+    assert cells[Behaviour.CAPABILITY] == "works | works"
+    assert cells[Behaviour.SET] == "- (1) | works"
+    assert cells[Behaviour.CLEAR] == "- (1) | **fails**"
     assert any(line.startswith("1. This build has no goal command") for line in lines)
+
+
+def test_each_family_has_a_table_of_its_own_rows() -> None:
+    """None for a family without builds; the number of notes begins anew."""
+    codex, claude = filled().tables([ZED, CLAUDE]).split("\n\n| ")
+    assert Behaviour.CAP not in codex
+    assert claude.startswith(f"{Family.CLAUDE} | claude-agent-acp 0.101.0 |")
+    assert Behaviour.CAP in claude
+    assert Behaviour.V2_SET not in claude
+
+
+@pytest.mark.parametrize("build", AGENTS, ids=lambda build: build.key)
+def test_a_build_gives_reasons_for_rows_of_its_family_only(build: Agent) -> None:
+    """Any other reason would be read by nobody."""
+    assert build.lacks.keys() <= set(rows(build.family))
 
 
 def test_a_cell_without_a_test_is_missing() -> None:
     """So is every cell of a build that was not run."""
-    assert filled().missing([ZED, NEWEST]) == []
-    assert len(filled().missing([AGENTS[1]])) == len(Behaviour)
+    assert filled().missing([ZED, NEWEST, CLAUDE]) == []
+    assert len(filled().missing([QWEN])) == len(rows(Family.QWEN))
 
 
 def test_the_table_replaces_what_stands_between_the_markers(tmp_path: Path) -> None:

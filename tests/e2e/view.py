@@ -17,13 +17,13 @@ from .traffic import Entry, Json, Source
 
 
 def plain_view(scene: Scene) -> Counter[str]:
-    """Return how often the client received what; all text is one message, and a tool call is the fields it ever had."""
+    """Return how often the client received what; all text is one, and a tool call is the fields it ever had."""
     seen = [entry for entry in scene.traffic.entries if entry.source is Source.AGENT and not snapshot_of(entry)]
     pieces = [piece for entry in seen for piece in _pieces(entry)]
     folder = scene.cwd.parent
     whole = Counter(_masked(piece, folder) for piece in pieces if "toolCallId" not in piece)
     tools = {_masked(piece, folder) for piece in pieces if "toolCallId" in piece}
-    return whole + Counter([scene.text(), *tools])
+    return whole + Counter([_masked(sorted(scene.texts()), folder), *tools])
 
 
 def _pieces(entry: Entry) -> Iterator[Json]:
@@ -56,9 +56,9 @@ def _without_goal(value: Any) -> Any:
     return {key: each for key, each in kept.items() if key != "_meta" or each}
 
 
-def _masked(value: Json, folder: Path) -> str:
+def _masked(value: Any, folder: Path) -> str:
     """Return a JSON value as text without what differs from run to run."""
     text = json.dumps(value, sort_keys=True).replace(str(folder), "<folder>")
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "<id>", text)
-    text = re.sub(r'"(durationMs|processId|duration_ms|process_id|nanos)": "?[\w.]+"?', "<varies>", text)
+    text = re.sub(r'"(durationMs|processId|duration_ms|process_id|nanos|used)": "?[\w.]+"?', "<varies>", text)
     return re.sub(r"\b1[78]\d{8,11}\b|\b\d+\.\d{2,}\b|127\.0\.0\.1:\d+", "<varies>", text)
