@@ -67,6 +67,7 @@ class Session:
         "lapsing",
         "log_found",
         "memory",
+        "own",
         "prompted",
         "running",
         "tracker",
@@ -88,6 +89,8 @@ class Session:
         self.commands_seen = False
         self.has_command = False
         """Whether the agent's own list of commands has ``goal``."""
+        self.own: set[str] = set()
+        """Ids of requests of the proxy's own that started work, and that the agent has not answered yet."""
         self.memory: dict[str, Any] = {}
         """The mapper's own."""
         self.log_found = False
@@ -112,8 +115,8 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs, by the client's prompts or by the agent's word."""
-        return self.running or bool(self.turns)
+        """Whether a turn runs, by the client's prompts, by the agent's word, or by a request of the proxy's own."""
+        return self.running or bool(self.turns) or bool(self.own)
 
     @property
     def ordinary_prompt(self) -> bool:

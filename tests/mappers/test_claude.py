@@ -117,7 +117,7 @@ def test_no_line_breaks_the_reading_and_counters_never_fall(
 ) -> None:
     view = View("s")
     if doing is not None:
-        NEW.begin(doing, view)
+        NEW.begin(doing, "Ship it", view)
     last = 0
     for status, time in lines:
         entry = {"attachment": {"type": "goal_status", "condition": "Ship it", **status}, "timestamp": time}
