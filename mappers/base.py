@@ -20,22 +20,24 @@ class Agent(Struct, frozen=True):
     """All that is known of an agent when its mapper is chosen, after its ``initialize`` result.
 
     ``name`` and ``version`` come from ``agentInfo`` (version 2: ``info``), empty if it does not say. ``meta`` is the
-    ``_meta`` of the result.
+    ``_meta`` of the result, ``protocol`` the version of ACP that is spoken from then on.
     """
 
     name: str
     version: str
     meta: dict[str, Any]
+    protocol: int = 1
 
     @classmethod
     def of(cls, result: dict[str, Any]) -> Agent:
         """Read the result of ``initialize``; what has the wrong type counts as absent."""
         info, meta = result.get("agentInfo") or result.get("info"), result.get("_meta")
-        name, version = at(info, "name"), at(info, "version")
+        name, version, protocol = at(info, "name"), at(info, "version"), result.get("protocolVersion")
         return cls(
             name if isinstance(name, str) else "",
             version if isinstance(version, str) else "",
             meta if isinstance(meta, dict) else {},
+            protocol if isinstance(protocol, int) else 1,
         )
 
 
@@ -214,11 +216,11 @@ class Mapper:
         """The request by which the agent tells its goal; None if there is none."""
         return None
 
-    def begin(self, action: Action, view: View) -> None:
+    def begin(self, action: Action, objective: str, view: View) -> None:
         """A control or a command is on its way to the agent; what comes next may have to be read in its light."""
 
     def undo(self, view: View) -> None:
-        """What had begun came to nothing."""
+        """What had begun last came to nothing."""
 
     def call(self, action: Action, objective: str, view: View) -> Call | None:
         """What to send for a control that is among ``actions``; None if it cannot be said in this dialect."""

@@ -2,7 +2,8 @@
 
 On the wire the adapter publishes a snapshot when a goal is set and nothing when it ends; that a turn has ended does
 not say that the goal is met. The log says that a goal was set, each verdict with its reason, and how the goal ended.
-So the log wins, and the wire counts only where there is none, as with an agent on another machine.
+So the log wins, and the wire counts only where there is none, as with an agent on another machine, and only if it tells
+each verdict: a snapshot without a number of rounds is what the adapter expects, not what is.
 
 Claude cannot pause. A pause remembers the goal and clears it; a resume sets it again, and its counters go on.
 """
@@ -13,12 +14,14 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from goalproxy.proxy.goal.command import Command
 from goalproxy.proxy.goal.control import ACTIONS, Action
+from goalproxy.proxy.goal.intent import same_text
 from goalproxy.proxy.goal.report import Report, Unreadable, count, one_line, read_report
+from goalproxy.proxy.wire.acp import is_v2
 
 from .base import Agent, Call, GoalReported, Mapper, Prompt, Request, Signal, View, at, has
 from .codex import version
@@ -27,28 +30,42 @@ _NAME = "@agentclientprotocol/claude-agent-acp"
 _FIRST_WITH_CONTROL = (0, 66)
 _LIMIT = 4000
 _CLEAR_WORDS = frozenset({"clear", "stop", "off", "reset", "none", "cancel"})
+_SETS: tuple[Action, ...] = ("set", "resume")
 _SDK_MESSAGE = "_claude/sdkMessage"
 _BOOK = "book"
+
+
+class Doing(Struct, frozen=True):
+    """A control on its way to Claude, which knows but two: it sets an objective, or it clears."""
+
+    action: Action
+    objective: str
+
+    @property
+    def sets(self) -> bool:
+        """Whether it is a set to Claude."""
+        return self.action in _SETS
 
 
 class Book(Struct):
     """What has to be remembered of a session's goal.
 
     ``goal`` is the goal as last told, ``base`` its counters (iterations, tokens, seconds) when Claude last set it,
-    ``verdicts`` counts those since then, ``doing`` is the control in whose light the next clear or set is to be read.
-    ``counted`` says that the adapter publishes each verdict itself, so that its other snapshots can be believed, too.
+    ``verdicts`` counts those since then. ``underway`` are the controls of which Claude has not said what came of them,
+    in their order: what it says comes late, often later than the next control. ``counted`` says that the adapter
+    publishes each verdict itself, so that it can be believed that a goal is gone, too.
     """
 
     goal: Report | None = None
     base: tuple[int, int, int] = (0, 0, 0)
     verdicts: int = 0
-    doing: Action | None = None
+    underway: list[Doing] = field(default_factory=list)
     counted: bool = False
 
     def begun(self, objective: str, time: int | None, rounds: int | None = 0) -> GoalReported:
         """Claude has set a goal: a new one, one that was paused, or one that the other source has told already."""
-        goal, doing = self.goal, self.doing
-        self.verdicts, self.doing = 0, None
+        goal, doing = self.goal, self._done(objective, sets=True)
+        self.verdicts = 0
         known = goal is not None and goal.objective == objective
         if known and goal is not None and doing == "resume" and goal.status != "complete":
             self.base = (goal.iterations or 0, goal.tokens_used or 0, goal.time_used_seconds or 0)
@@ -58,14 +75,14 @@ class Book(Struct):
         self.base = (0, 0, 0)
         return self._told(Report(objective, "active", created_at=time, updated_at=time, iterations=rounds))
 
-    def judged(self, objective: str, status: dict[str, Any], time: int | None) -> GoalReported:
-        """Claude has judged: not met yet, met, or impossible."""
+    def judged(self, objective: str, status: dict[str, Any], time: int | None) -> GoalReported | None:
+        """Claude has judged: not met yet, met, or impossible. A control that is under way outdates "not yet"."""
         known = self.goal is not None and self.goal.objective == objective
         goal = self.goal if known and self.goal is not None else Report(objective, "active", iterations=0)
         self.verdicts += 1
         rounds, tokens, seconds = self.base
         counted, used, spent = (count(status.get(key)) for key in ("iterations", "tokens", "durationMs"))
-        return self._told(
+        told = self._told(
             replace(
                 goal,
                 status="complete" if status.get("met") else "blocked" if status.get("failed") else "active",
@@ -76,16 +93,46 @@ class Book(Struct):
                 time_used_seconds=goal.time_used_seconds if spent is None else seconds + spent // 1000,
             )
         )
+        outdated = self.underway and not (status.get("met") or status.get("failed"))
+        return None if outdated else told
 
-    def gone(self, *, told_how: bool) -> GoalReported:
-        """Claude has no goal any more: it was paused, it was cleared, or nobody says."""
-        if self.doing == "pause" and self.goal is not None:
-            self.doing = None
+    def gone(self, *, told_how: bool) -> GoalReported | None:
+        """Claude has no goal any more, or not yet: it was paused, it was cleared, or nobody says."""
+        if not told_how and (self.goal is None or self.goal.status == "paused" or self._awaits_set):
+            return None
+        doing = self._done("", sets=False)
+        if doing == "pause" and self.goal is not None:
             return self._told(replace(self.goal, status="paused", last_reason=None))
-        if not told_how and self.doing != "clear":
+        if not told_how and doing != "clear":
             return GoalReported(None, "ended_unknown")
-        self.goal = self.doing = None
+        self.goal = None
         return GoalReported(None)
+
+    def stated(self, report: Report) -> GoalReported | None:
+        """A snapshot that counts rounds: a goal that begins, or how far it is."""
+        known = self.goal is not None and self.goal.objective == report.objective and self.goal.status == "active"
+        if not known or self._awaits_set:
+            self.begun(report.objective, report.created_at, report.iterations)
+        goal = self.goal or report
+        rounds = goal.iterations if report.iterations is None else self.base[0] + report.iterations
+        told = self._told(replace(goal, iterations=rounds, last_reason=report.last_reason or goal.last_reason))
+        return None if self.underway else told
+
+    @property
+    def _awaits_set(self) -> bool:
+        """Whether the next that Claude can say of a control is that it has set a goal."""
+        return bool(self.underway) and self.underway[0].sets
+
+    def _done(self, objective: str, *, sets: bool) -> Action | None:
+        """The control that Claude has carried out now; those before it left no trace."""
+        places = [place for place, doing in enumerate(self.underway) if doing.sets == sets]
+        named = [place for place in places if same_text(self.underway[place].objective, objective)]
+        if not places:
+            return None
+        place = (named or places)[0]
+        action = self.underway[place].action
+        del self.underway[: place + 1]
+        return action
 
     def _told(self, goal: Report) -> GoalReported:
         self.goal = goal
@@ -106,7 +153,11 @@ class Claude(Mapper):
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        return ACTIONS
+        return () if is_v2(self.agent.protocol) else ACTIONS
+
+    @property
+    def no_control(self) -> str:
+        return "On version 2 of ACP its adapter takes no control; /goal <objective> and /goal clear work as prompts."
 
     @property
     def objective_limit(self) -> int | None:
@@ -146,21 +197,20 @@ class Claude(Mapper):
             return command._replace(word="clear", objective="")
         return command
 
-    def begin(self, action: Action, view: View) -> None:
+    def begin(self, action: Action, objective: str, view: View) -> None:
         book = _book(view)
-        book.doing = action
         if book.goal is None and view.objective:
             book.goal = Report(view.objective, "active")
+        book.underway.append(Doing(action, objective or view.objective))
 
     def undo(self, view: View) -> None:
-        _book(view).doing = None
+        del _book(view).underway[-1:]
 
     def call(self, action: Action, objective: str, view: View) -> Call | None:
-        goal = _book(view).goal
-        text = objective
-        if action == "resume":
-            text = goal.objective if goal is not None else view.objective
-        sets = action in ("set", "resume")
+        text = view.objective if action == "resume" else objective
+        sets = action in _SETS
+        if action not in self.actions:
+            return None
         if sets and text.strip().lower() in (*_CLEAR_WORDS, ""):
             return None
         if version(self.agent) >= _FIRST_WITH_CONTROL:
@@ -173,58 +223,52 @@ class Claude(Mapper):
         return Request("_session/steering", {"sessionId": view.session_id, "prompt": prompt})
 
     def read(self, update: dict[str, Any], view: View) -> Iterable[Signal]:
-        """Read a snapshot on the wire, which is what the adapter expects rather than what is, where no log tells."""
+        """Read a snapshot on the wire where no log tells, if it counts rounds; others are what the adapter expects."""
         path = ("_meta", "goal") if has(update, "_meta", "goal") else ("_meta", "jetbrains", "air", "goal")
         if not has(update, *path) or view.log_found:
-            return
+            return ()
         try:
             report = read_report(at(update, *path))
         except Unreadable:
-            return
+            return ()
         book = _book(view)
-        expected = report is not None and report.iterations is None
         if report is None:
-            if book.counted or book.doing in ("clear", "pause"):
-                yield book.gone(told_how=False)
-        elif expected and book.goal is not None and book.doing not in ("set", "resume"):
-            return  # The adapter goes back to an older expectation; Claude does not.
-        elif len(report.objective) <= _LIMIT:
-            book.counted = book.counted or not expected
-            yield _stated(book, report)
+            return _said(book.gone(told_how=False)) if book.counted else ()
+        if report.iterations is None:
+            return ()
+        book.counted = True
+        return _said(book.stated(report))
 
     def read_notification(self, method: str, params: dict[str, Any], view: View) -> Iterable[Signal]:
         """Read ``active_goal``, which the SDK sends where it is asked to."""
         message = params.get("message")
         value = at(message, "value")
         if at(message, "type") != "active_goal" or view.log_found or not has(message, "value"):
-            return
+            return ()
         if value is None:
-            if _book(view).goal is not None:
-                yield _book(view).gone(told_how=False)
-        elif isinstance(at(value, "condition"), str):
-            yield _stated(
-                _book(view),
-                Report(
-                    value["condition"],
-                    "active",
-                    created_at=count(at(value, "set_at")),
-                    iterations=count(at(value, "iterations")),
-                    last_reason=one_line(at(value, "last_reason")),
-                ),
-            )
+            return _said(_book(view).gone(told_how=False))
+        if not isinstance(at(value, "condition"), str):
+            return ()
+        report = Report(
+            value["condition"],
+            "active",
+            created_at=count(at(value, "set_at")),
+            iterations=count(at(value, "iterations")),
+            last_reason=one_line(at(value, "last_reason")),
+        )
+        return _said(_book(view).stated(report))
 
     def read_log(self, entry: dict[str, Any], view: View) -> Iterable[Signal]:
         """Read a ``goal_status`` line of the session's log."""
         status, time = entry.get("attachment"), _time(entry.get("timestamp"))
         objective = at(status, "condition")
         if at(status, "type") != "goal_status" or not isinstance(status, dict) or not isinstance(objective, str):
-            return
+            return ()
         if not status.get("sentinel"):
-            yield _book(view).judged(objective, status, time)
-        elif status.get("met"):
-            yield _book(view).gone(told_how=True)
-        else:
-            yield _book(view).begun(objective, time)
+            return _said(_book(view).judged(objective, status, time))
+        if status.get("met"):
+            return _said(_book(view).gone(told_how=True))
+        return _said(_book(view).begun(objective, time))
 
 
 def _book(view: View) -> Book:
@@ -232,15 +276,8 @@ def _book(view: View) -> Book:
     return book
 
 
-def _stated(book: Book, report: Report) -> GoalReported:
-    """A snapshot: a goal that begins, or how far it is."""
-    known = book.goal is not None and book.goal.objective == report.objective and book.goal.status == "active"
-    if not known or book.doing in ("set", "resume"):
-        book.begun(report.objective, report.created_at, report.iterations)
-    goal = book.goal or report
-    rounds = goal.iterations if report.iterations is None else book.base[0] + report.iterations
-    book.goal = replace(goal, iterations=rounds, last_reason=report.last_reason or goal.last_reason)
-    return GoalReported(book.goal)
+def _said(signal: GoalReported | None) -> Iterable[Signal]:
+    return () if signal is None else (signal,)
 
 
 def _time(text: Any) -> int | None:

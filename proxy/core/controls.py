@@ -68,8 +68,10 @@ def ask(
 
     Raises Refusal; nothing has changed then.
     """
-    tracker = session.tracker
-    controls.check_length(control.objective, connection.goals.objective_limit if connection.goals else None)
+    tracker, mapper = session.tracker, connection.goals
+    if mapper is not None:
+        controls.check_action(control.action, mapper.actions, mapper.no_control)
+        controls.check_length(control.objective, mapper.objective_limit)
     controls.check_state(control, tracker.shown, known=tracker.known)
     if control.action == "pause" and tracker.shown and tracker.shown.status == "paused":
         connection.record(ControlAnswered("pause", "ok"))
@@ -95,7 +97,7 @@ def send(
 def submit(connection: Connection, session: Session, control: Control) -> int:
     """A control is on its way, in whatever form; returns its generation."""
     if connection.goals is not None:
-        connection.goals.begin(control.action, session.view)
+        connection.goals.begin(control.action, control.objective, session.view)
     if control.action in ("set", "resume"):
         follow(connection, session)
     return session.tracker.submit(control.action, control.objective)
@@ -117,6 +119,8 @@ def _dispatch(connection: Connection, pending: PendingControl, call: Call) -> No
     else:
         pending.agent_id = connection.request(call.method, call.params)
     connection.awaiting[str, pending.agent_id] = pending
+    if pending.control.action in ("set", "resume"):
+        session.own.add(pending.agent_id)
 
 
 def settle(connection: Connection, session: Session) -> None:
@@ -148,6 +152,7 @@ def on_intent_timer(connection: Connection, key: str) -> None:
 def on_response(connection: Connection, event: FromAgent, pending: PendingControl) -> None:
     """The agent's reply to a control; it is never the client's to see."""
     connection.do(Swallow())
+    pending.session.own.discard(pending.agent_id)
     message, tracker = load(event.line), pending.session.tracker
     was_pending = tracker.is_pending(pending.generation)
     if event.envelope.failed:

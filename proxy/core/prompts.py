@@ -54,7 +54,7 @@ def on_prompt(connection: Connection, event: FromClient) -> None:
     elif _steps_in(connection, mapper, session, command):
         _seen(connection, command, "proxy")
         _carry_out(connection, event, session, prompt, command)
-    elif mapper.command_stands_alone and command.others and command.word == "set":
+    elif mapper.command_stands_alone and command.others and command.word == "set" and "set" in mapper.actions:
         _seen(connection, command, "proxy")
         _work_with_content(connection, event, session, command)
     else:

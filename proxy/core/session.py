@@ -97,6 +97,7 @@ class Session:
         "meter",
         "open_prompts",
         "opened",
+        "own",
         "prompted",
         "running",
         "stored",
@@ -123,6 +124,8 @@ class Session:
         self.commands_seen = False
         self.has_command = False
         """Whether the agent's own list of commands has ``goal``."""
+        self.own: set[str] = set()
+        """Ids of requests of the proxy's own that started work, and that the agent has not answered yet."""
         self.memory: dict[str, Any] = {}
         """The mapper's own."""
         self.log_found = False
@@ -170,8 +173,9 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs: a prompt of the client's, a round, or work that the agent tells of."""
-        return self.running or bool(self.turns) or (self.driver is not None and self.driver.round is not None)
+        """Whether a turn runs: a prompt of the client's, a round, or work that the agent tells of or was asked for."""
+        own = bool(self.own) or (self.driver is not None and self.driver.round is not None)
+        return self.running or bool(self.turns) or own
 
     @property
     def checking(self) -> bool:

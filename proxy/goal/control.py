@@ -51,14 +51,21 @@ def read_control(
         raise Refusal("A goal request needs a sessionId.")
     if update_is_set and action == "update":
         action = "set"
+    if action not in ACTIONS and actions:
+        raise Refusal(f"The action must be one of {', '.join(actions)}.")
     if action not in ACTIONS:
-        raise Refusal(f"The action must be one of {', '.join(ACTIONS)}.")
-    if action not in actions:
-        can = ", ".join(actions) or "nothing"
-        raise Refusal(f"This agent cannot {action} a goal; it can: {can}. {no_control}".rstrip())
+        raise Refusal(f"No action is offered for this agent. {no_control}".rstrip())
+    check_action(action, actions, no_control)
     objective = _objective(params.get("objective"), limit) if action == "set" else ""
     budget = _budget(params.get("tokenBudget"), budgets=budgets)
     return Control(session_id, action, objective, _expected(params.get("expectedGoal")), budget)
+
+
+def check_action(action: Action, actions: Sequence[Action], no_control: str) -> None:
+    """Check that an action is among those that work for the agent. Raises Refusal."""
+    if action not in actions:
+        can = ", ".join(actions) or "nothing"
+        raise Refusal(f"This agent cannot {action} a goal; it can: {can}. {no_control}".rstrip())
 
 
 def check_state(control: Control, goal: Goal | None, *, known: bool) -> None:

@@ -404,6 +404,23 @@ def test_frames_of_the_sdk_are_a_source_of_their_own() -> None:
     """)
 
 
+def test_frame_from_before_the_goal_was_set_does_not_end_it() -> None:
+    play = claude("0.66.0").run(f"""
+        client >> prompt 3 /goal Ship it
+        agent  << same
+        log    << follow
+        agent  >> {wire_goal("Ship it")}
+        timers
+        client << goal {{"status": "active", "iterations": "absent"}}
+        agent  >> {frame(None)}
+        client << same
+        agent  >> {frame({"condition": "Ship it", "iterations": 0, "set_at": START})}
+        client << same
+        client << goal {{"status": "active", "iterations": 0}}
+    """)
+    assert len({goal["createdAt"] for goal in play.snapshots if goal is not None}) == 1
+
+
 def test_goal_that_is_gone_by_a_frame_has_ended_in_a_way_that_nobody_tells() -> None:
     play = claude()
     play.feed("client", "prompt 3 /goal Ship it")

@@ -107,6 +107,7 @@ def _because(reason: str, *groups: tuple[Behaviour, ...]) -> dict[Behaviour, str
 
 
 _V1_ONLY = _because("speaks ACP protocol 1 only", PROTOCOL_2)
+_CLAUDE_V1_ONLY = _because("speaks ACP protocol 1 only", (Behaviour.V2_CAPABILITY,))
 _NO_CONTROL = {
     **_V1_ONLY,
     **_because(
@@ -142,7 +143,13 @@ def _codex(
     )
 
 
-def _claude(version: str, generation: Generation = Generation.LOG, *, keeps_jetbrains: bool = False) -> Agent:
+def _claude(
+    version: str,
+    generation: Generation = Generation.LOG,
+    lacks: Mapping[Behaviour, str] | None = None,
+    *,
+    keeps_jetbrains: bool = False,
+) -> Agent:
     """Describe one release of @agentclientprotocol/claude-agent-acp."""
     return Agent(
         key=f"claude-agent-acp-{version}",
@@ -152,6 +159,7 @@ def _claude(version: str, generation: Generation = Generation.LOG, *, keeps_jetb
         version=version,
         generation=generation,
         program=(".bin/claude-agent-acp",),
+        lacks=lacks or {},
         keeps_jetbrains=keeps_jetbrains,
     )
 
@@ -260,9 +268,9 @@ AGENTS: Final = (
     _codex("1.1.13", Generation.NO_SET, "gpt-5.6-sol", _V1_ONLY),
     _codex("1.13.1", Generation.NEUTRAL, "gpt-6-astra", _V1_ONLY, keeps_jetbrains=True),
     NEWEST,
-    _claude("0.65.0", Generation.LOG_ONLY),
-    _claude("0.66.0"),
-    _claude("0.81.2", keeps_jetbrains=True),
+    _claude("0.65.0", Generation.LOG_ONLY, _CLAUDE_V1_ONLY),
+    _claude("0.66.0", lacks=_CLAUDE_V1_ONLY),
+    _claude("0.81.2", lacks=_CLAUDE_V1_ONLY, keeps_jetbrains=True),
     CLAUDE,
     QWEN,
     DSH,

@@ -92,7 +92,7 @@ _OF: Final[Mapping[Family, frozenset[Behaviour]]] = {
             Behaviour.VERDICTS, Behaviour.OWN_WORDS, Behaviour.TOO_LONG, Behaviour.COMPLETE, Behaviour.IMPOSSIBLE,
             Behaviour.NO_VERDICT, Behaviour.CAP, Behaviour.BACKGROUND, Behaviour.API_ERROR, Behaviour.CANCEL,
             Behaviour.PROMPT, Behaviour.LOAD, Behaviour.RESUMED, Behaviour.FORK, Behaviour.REMOTE, Behaviour.UNTOLD,
-            Behaviour.BAD_INPUT,
+            Behaviour.BAD_INPUT, Behaviour.V2_CAPABILITY,
         )
     ),
     Family.QWEN: frozenset(

@@ -80,7 +80,8 @@ class Kind(StrEnum):
 class FakeModel:
     """The endpoint. `asked` waits for turns, `judged` for verdicts, `release` ends held turns. All count from 1.
 
-    A dialect says in what form requests come and replies go.
+    While `always` is set, every turn is that one, whatever the script says. A dialect says in what form requests come
+    and replies go.
     """
 
     unasked: ClassVar[Turn] = say("A title")
@@ -91,6 +92,7 @@ class FakeModel:
     def __init__(self, traffic: Traffic) -> None:
         """Listen on a free port of loopback."""
         self.traffic = traffic
+        self.always: Turn | None = None
         self._lock = threading.Lock()
         self._scripts: dict[Kind, list[Turn]] = {Kind.TURN: [], Kind.VERDICT: []}
         self._counts = {Kind.TURN: 0, Kind.VERDICT: 0}
@@ -219,6 +221,8 @@ class FakeModel:
             return 0, self.unasked
         with self._lock:
             self._counts[kind] += 1
+            if kind is Kind.TURN and self.always is not None:
+                return self._counts[kind], self.always
             script = self._scripts[kind]
             rest = HELD if kind is Kind.TURN else self.unjudged
             return self._counts[kind], script.pop(0) if script else rest

@@ -21,6 +21,7 @@ from .view import plain_view
 
 pytestmark = pytest.mark.family(Family.CLAUDE)
 covers = pytest.mark.covers
+absent = pytest.mark.absent
 CAP: Final = 9
 """Verdicts in a row after which Claude lets its model stop."""
 LIMIT: Final = 4000
@@ -69,6 +70,25 @@ def test_an_ordinary_prompt_with_a_tool_arrives_as_without_the_proxy(
         bare.close()
     assert plain_view(scene) == plain_view(bare)
     assert len(scene.snapshots()) == 1
+
+
+@covers(Behaviour.V2_CAPABILITY)
+def test_no_action_is_offered_on_protocol_2_that_is_not_there(scene_v2: Scene) -> None:
+    """The adapter has neither the control method nor steering there."""
+    offered = scene_v2.initialize()["_meta"]["goal"]["actions"]
+    scene_v2.another()
+    for action in offered:
+        more = {"objective": OBJECTIVE} if action == "set" else {}
+        error = scene_v2.control(action, **more).error
+        assert error is None or error["code"] != METHOD_NOT_FOUND
+
+
+@absent(Behaviour.V2_CAPABILITY)
+def test_a_client_that_offers_protocol_2_gets_what_the_agent_speaks(scene: Scene, agent: Agent) -> None:
+    """The proxy changes nothing about the version."""
+    result = scene.initialize(protocol=2)
+    assert result["protocolVersion"] == 1
+    assert result["_meta"]["goal"]["actions"] == agent.actions
 
 
 # The command
@@ -310,6 +330,11 @@ def test_an_impossible_goal_is_blocked_with_the_reason(scene: Scene) -> None:
     done(scene.control("resume"))
     assert scene.expect("active").created == blocked["createdAt"]
     scene.model.asked(2)
+    scene.model.judge(met("there is one after all"))
+    scene.model.release(2)
+    complete = scene.expect("complete").goal
+    assert (complete["createdAt"], complete["iterations"]) == (blocked["createdAt"], 2)
+    assert scene.history() == [None, "active", "blocked", "active", "complete"]
 
 
 @covers(Behaviour.NO_VERDICT)
@@ -358,10 +383,12 @@ def test_a_verdict_is_put_off_until_a_background_task_is_done(scene: Scene) -> N
 @covers(Behaviour.API_ERROR)
 def test_an_error_of_the_model_keeps_the_goal(scene: Scene) -> None:
     """The adapter takes its snapshot back, although Claude keeps the goal."""
-    scene.open(REFUSED, REFUSED, say("step"))
+    scene.open(say("step"))
+    scene.model.always = REFUSED
     reply = scene.prompt(f"/goal {OBJECTIVE}").reply()
     assert reply.error is not None
     scene.expect("active")
+    scene.model.always = None
     scene.model.judge(met("it is so"))
     ended(scene.prompt("go on").reply())
     scene.expect("complete")

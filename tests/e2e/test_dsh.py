@@ -91,10 +91,11 @@ def test_a_blocked_goal_shows_why(scene: Scene) -> None:
 @absent(Behaviour.ROUND_LIMIT)
 def test_a_goal_that_has_used_up_its_rounds_is_blocked_at_its_models_next_look(scene: Scene) -> None:
     """Until then nothing is claimed: DSH says nothing."""
-    with_goal(scene, say("only round"), ASK, say("looked"), max_goal_rounds=1)
+    with_goal(scene, say("only round"), say("hi"), max_goal_rounds=1)
     scene.model.asked(3)
-    scene.wait_update("the round", lambda seen: "only round" in str(seen.get("content")), 0)
+    ended(scene.prompt("hello").reply())
     assert scene.history() == [None, "active"]
+    scene.model.script(ASK, say("looked"))
     ended(scene.prompt("how is it going").reply())
     blocked = scene.expect("blocked").goal
     assert "limit" in blocked["lastReason"]
@@ -106,7 +107,7 @@ def test_every_control_request_is_refused_with_a_sentence_that_says_why(scene: S
     """With a goal as without one; none of them reaches the agent."""
     with_goal(scene)
     for method in ("_session/goal", "_codex/session/goal_control", "_session/goal_control"):
-        for action in ("set", "update", "pause", "resume", "clear"):
+        for action in ("set", "pause", "resume", "clear"):
             refused(scene.control(action, method, objective=OBJECTIVE), "DSH", "ACP")
     refused(scene.control("nope"))
     unknown = scene.client.call("_session/goal/nope", {"sessionId": scene.session})
@@ -140,14 +141,16 @@ def test_cancel_stops_the_round_and_does_not_claim_a_pause(scene: Scene) -> None
 
 @covers(Behaviour.PROMPT)
 def test_a_prompt_during_a_round_is_answered(scene: Scene) -> None:
-    """After the round, and the next round comes after it."""
+    """After the round; its answer is there at once, and DSH calls the prompt ended when the next round is over."""
     with_goal(scene)
     scene.model.asked(3)
     call = scene.prompt("also do this")
     turn = scene.model.release_until("also do this", 3)
-    scene.model.release(turn)
+    for number in (turn, turn + 1):
+        scene.model.asked(number)
+        scene.model.release(number)
     ended(call.reply())
-    scene.model.asked(turn + 1)
+    scene.model.asked(turn + 2)
     assert scene.history() == [None, "active"]
 
 

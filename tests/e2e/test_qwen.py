@@ -107,11 +107,12 @@ def test_a_rejected_completion_leaves_the_goal_active(scene: Scene) -> None:
 
 @covers(Behaviour.BLOCKED)
 def test_a_blocked_goal_can_be_resumed(scene: Scene) -> None:
-    """The reason of the model is shown."""
+    """The reason is the verifier's."""
     scene.open(BLOCKED)
+    scene.model.judge(verdict("accept", "there is no access"))
     done(scene.control("set", objective=OBJECTIVE))
     blocked = scene.expect("blocked").goal
-    assert "no access" in blocked["lastReason"]
+    assert blocked["lastReason"] == "there is no access"
     turns = scene.model.turns
     done(scene.control("resume"))
     assert scene.expect("active").created == blocked["createdAt"]
@@ -263,12 +264,13 @@ def test_bad_control_input_is_refused_with_a_sentence(scene: Scene) -> None:
 @covers(Behaviour.API_ERROR)
 def test_an_error_of_the_model_does_not_lose_the_goal(scene: Scene) -> None:
     """Qwen says itself what becomes of the goal; it can go on afterwards."""
-    scene.open(REFUSED)
+    scene.open()
+    scene.model.always = REFUSED
     done(scene.control("set", objective=OBJECTIVE))
     goal = scene.expect("active").goal
-    scene.model.asked(1)
     stopped = scene.expect_goal("a goal that stopped", lambda goal: goal.get("status") != "active")
     assert stopped.status in {"paused", "blocked"}
+    scene.model.always = None
     turns = scene.model.turns
     done(scene.control("resume"))
     assert scene.expect("active").created == goal["createdAt"]

@@ -60,5 +60,5 @@ def _masked(value: Any, folder: Path) -> str:
     """Return a JSON value as text without what differs from run to run."""
     text = json.dumps(value, sort_keys=True).replace(str(folder), "<folder>")
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "<id>", text)
-    text = re.sub(r'"(durationMs|processId|duration_ms|process_id|nanos)": "?[\w.]+"?', "<varies>", text)
+    text = re.sub(r'"(durationMs|processId|duration_ms|process_id|nanos|used)": "?[\w.]+"?', "<varies>", text)
     return re.sub(r"\b1[78]\d{8,11}\b|\b\d+\.\d{2,}\b|127\.0\.0\.1:\d+", "<varies>", text)

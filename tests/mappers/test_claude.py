@@ -13,7 +13,7 @@ from goalproxy.mappers.base import Agent, GoalReported, Prompt, Request, View
 from goalproxy.mappers.claude import Claude
 from goalproxy.proxy.goal.command import parse
 
-from ..core.log_play import CLAUDE, LogPlay, at_rest, at_work, began, claude, cleared, met, not_met
+from ..core.log_play import CLAUDE, LogPlay, at_rest, at_work, began, claude, cleared, met, not_met, wire_goal
 from ..session_log import LOGS
 from ..transcript import START
 
@@ -117,7 +117,7 @@ def test_no_line_breaks_the_reading_and_counters_never_fall(
 ) -> None:
     view = View("s")
     if doing is not None:
-        NEW.begin(doing, view)
+        NEW.begin(doing, "Ship it", view)
     last = 0
     for status, time in lines:
         entry = {"attachment": {"type": "goal_status", "condition": "Ship it", **status}, "timestamp": time}
@@ -519,4 +519,203 @@ def test_active_goal_outlives_a_load_of_its_session_with_its_counters() -> None:
     play.run(f"""
         log    >> {not_met("docs missing")}
         client << goal {{"objective": "Ship it", "status": "active", "iterations": 3}}
+    """)
+
+
+# The log is later than the next control
+
+
+def test_pause_and_resume_before_the_log_has_the_pause() -> None:
+    play = at_rest().run(f"""
+        client >> control 4 pause
+        agent  << request $1 {GOAL} {{"action": "clear"}}
+        agent  >> result $1 {{}}
+        client << goal {{"status": "paused", "iterations": 2}}
+        client << result 4 {{}}
+        client >> control 5 resume
+        agent  << request $2 {GOAL} {{"action": "set", "objective": "Ship it"}}
+        log    << follow
+        log    >> {cleared()}
+        log    >> {began()}
+        client << goal {{"status": "active", "iterations": 2}}
+        client << result 5 {{}}
+        log    >> {met(1)}
+        client << goal {{"status": "complete", "iterations": 3}}
+        log    << leave
+    """)
+    assert len({goal["createdAt"] for goal in play.snapshots if goal is not None}) == 1
+
+
+def test_verdict_from_before_a_pause_does_not_settle_the_resume() -> None:
+    at_rest().run(f"""
+        client >> control 4 pause
+        agent  << request $1 {GOAL} {{"action": "clear"}}
+        agent  >> result $1 {{}}
+        client << goal {{"status": "paused"}}
+        client << result 4 {{}}
+        client >> control 5 resume
+        agent  << request $2 {GOAL} {{"action": "set", "objective": "Ship it"}}
+        log    << follow
+        log    >> {not_met("docs missing")} {cleared()}
+        log    >> {began()}
+        client << goal {{"status": "active", "iterations": 3}}
+        client << result 5 {{}}
+    """)
+
+
+@pytest.mark.parametrize("published", ["", f"agent >> {wire_goal('Ship it')}"])
+def test_set_and_pause_before_the_log_has_the_set(published: str) -> None:
+    play = claude("0.81.2").run(f"""
+        client >> control 3 set Ship it
+        agent  << request $1 {GOAL} {{"action": "set", "objective": "Ship it"}}
+        log    << follow
+        {published}
+        timers
+        client << goal {{"status": "active"}}
+        client << result 3 {{}}
+        client >> control 4 pause
+        agent  << request $2 {GOAL} {{"action": "clear"}}
+        agent  >> result $2 {{}}
+        client << goal {{"status": "paused"}}
+        client << result 4 {{}}
+        log    >> {began()}
+        log    >> {cleared()}
+        client << goal {{"status": "paused", "iterations": 0}}
+        log    << leave
+    """)
+    assert len({goal["createdAt"] for goal in play.snapshots if goal is not None}) == 1
+
+
+def test_clear_before_the_log_has_the_set() -> None:
+    claude("0.81.2").run(f"""
+        client >> prompt 3 /goal Ship it
+        agent  << same
+        log    << follow
+        agent  >> {wire_goal("Ship it")}
+        timers
+        client << goal {{"status": "active"}}
+        client >> control 4 clear
+        agent  << request $1 {GOAL} {{"action": "clear"}}
+        agent  >> {wire_goal(None)}
+        agent  >> result $1 {{}}
+        client << goal null
+        client << result 4 {{}}
+        log    >> {began()}
+        log    >> {cleared()}
+        log    << leave
+    """)
+
+
+def test_controls_without_a_trace_in_the_log_do_not_shift_those_behind_them() -> None:
+    paused().run(f"""
+        client >> control 5 clear
+        agent  << request $2 {GOAL} {{"action": "clear"}}
+        agent  >> result $2 {{}}
+        client << goal null
+        client << result 5 {{}}
+        client >> control 6 set Second
+        agent  << request $3 {GOAL} {{"action": "set", "objective": "Second"}}
+        log    << follow
+        log    >> {began("Second")}
+        client << goal {{"objective": "Second", "status": "active"}}
+        client << result 6 {{}}
+        log    >> {not_met("a", "Second")}
+        client << goal {{"status": "active", "iterations": 1}}
+        client >> control 7 pause
+        agent  << request $4 {GOAL} {{"action": "clear"}}
+        log    >> {cleared("Second")}
+        client << goal {{"objective": "Second", "status": "paused"}}
+        client << result 7 {{}}
+        log    << leave
+    """)
+
+
+# Work that a control of the proxy's own has started
+
+
+@pytest.mark.parametrize("word", ["clear", "stop"])
+def test_command_while_a_goal_works_that_was_set_by_control_does_not_wait_behind_it(word: str) -> None:
+    claude().run(f"""
+        client >> control 3 set Ship it
+        agent  << request $1 {GOAL} {{"action": "set", "objective": "Ship it"}}
+        log    << follow
+        log    >> {began()}
+        client << goal {{"status": "active"}}
+        client << result 3 {{}}
+        client >> prompt 4 /goal {word}
+        agent  << request $2 {GOAL} {{"action": "clear"}}
+        log    >> {cleared()}
+        client << goal null
+        client << result 4 {END}
+        log    << leave
+        agent  >> result $2 {{}}
+        agent  >> result $1 {{}}
+    """)
+
+
+@pytest.mark.parametrize(
+    ("action", "text", "follow"),
+    [("pause", "clear", ""), ("clear", "clear", ""), ("set Second", "Second", "log << follow")],
+)
+def test_control_of_an_old_version_is_steered_into_work_that_its_own_prompt_started(
+    action: str, text: str, follow: str
+) -> None:
+    play = claude("0.65.0")
+    play.feed("client", "control 3 set Ship it")
+    play.feed("log", began())
+    play.run(f"""
+        client >> control 4 {action}
+        agent  << request $2 _session/steering {{"prompt": [{{"type": "text", "text": "/goal {text}"}}]}}
+        {follow}
+    """)
+
+
+def test_own_prompt_that_is_answered_is_no_work_any_more() -> None:
+    play = claude("0.65.0")
+    play.feed("client", "control 3 set Ship it")
+    play.feed("log", began())
+    play.feed("agent", f"result $1 {END}")
+    play.run("""
+        client >> control 4 pause
+        agent  << prompt $2 /goal clear
+    """)
+
+
+# Version 2 of ACP
+
+
+@pytest.mark.parametrize("action", ["set Ship it", "pause", "resume", "clear"])
+def test_version_2_takes_no_control(action: str) -> None:
+    claude(protocol=2).run(f"""
+        client >> control 3 {action}
+        client << error 3 -32602 On version 2 of ACP
+    """)
+
+
+def test_action_that_nobody_knows_is_refused_with_what_is_offered() -> None:
+    claude(protocol=2).run("""
+        client >> control 3 edit
+        client << error 3 -32602 No action is offered for this agent. On version 2 of ACP
+    """)
+
+
+def test_version_2_takes_goals_by_prompts_and_a_pause_never_becomes_one() -> None:
+    claude(protocol=2).run(f"""
+        client >> prompt 3 /goal Ship it
+        agent  << same
+        log    << follow
+        agent  >> result 3 {{}}
+        client << same
+        log    << read
+        log    >> {began()}
+        client << goal {{"status": "active"}}
+        client >> notify session/cancel {{}}
+        agent  << same
+    """)
+    play = claude(protocol=2)
+    play.feed("client", "prompt 3 /goal pause")
+    play.run("""
+        client >> request 4 session/prompt {"prompt": [{"type": "text", "text": "/goal X"}, {"type": "image"}]}
+        agent  << same
+        log    << follow
     """)
