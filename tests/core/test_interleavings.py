@@ -282,7 +282,8 @@ class Interleavings(Peers, RuleBasedStateMachine):
             self.a_check_ends(0, passed=True)
         elif world.timers:
             self.a_timer_fires(0, 0)
-        return bool(world.agent or world.checks or world.timers or any(life.turns for life in world.lives.values()))
+        busy = any(life.turns or life.running for life in world.lives.values())
+        return bool(world.agent or world.checks or world.timers or busy)
 
 
 TestInterleavings = Interleavings.TestCase
