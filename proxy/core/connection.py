@@ -35,11 +35,12 @@ class Policy(Struct, frozen=True):
 class Awaited(Struct, frozen=True):
     """A request of the client's, relayed to the agent, whose response matters.
 
-    ``session_id`` is empty where only the response will name the session.
+    ``session_id`` is empty where only the response will name the session. ``origin`` is the session that is forked.
     """
 
     method: str
     session_id: str = ""
+    origin: str = ""
 
 
 class Connection:

@@ -28,7 +28,7 @@ def on_opening(connection: Connection, event: FromClient) -> None:
     if key is None:
         return
     ident = event.envelope.session_id if method in (acp.LOAD, acp.RESUME) else ""
-    connection.awaiting[key] = Awaited(method, ident)
+    connection.awaiting[key] = Awaited(method, ident, event.envelope.session_id if method == acp.FORK else "")
     if ident:
         connection.session(ident).visible = False  # What comes before the response is history.
 
@@ -47,6 +47,7 @@ def on_opened(connection: Connection, event: FromAgent, awaited: Awaited) -> Non
     session = connection.session(ident)
     complete_result(connection, event, session, message)
     session.visible = True
+    session.origin = awaited.origin
     session.tracker.forget_publication()
     if awaited.method == acp.NEW and not session.tracker.known:
         session.tracker.none_yet()
