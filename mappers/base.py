@@ -222,6 +222,10 @@ class Mapper:
     def undo(self, view: View) -> None:
         """What had begun last came to nothing."""
 
+    def may_work(self, view: View) -> bool:
+        """Whether the agent may be at work for its goal although no prompt is open and it says nothing of work."""
+        return False
+
     def call(self, action: Action, objective: str, view: View) -> Call | None:
         """What to send for a control that is among ``actions``; None if it cannot be said in this dialect."""
         return None

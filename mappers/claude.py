@@ -53,7 +53,8 @@ class Book(Struct):
     ``goal`` is the goal as last told, ``base`` its counters (iterations, tokens, seconds) when Claude last set it,
     ``verdicts`` counts those since then. ``underway`` are the controls of which Claude has not said what came of them,
     in their order: what it says comes late, often later than the next control. ``counted`` says that the adapter
-    publishes each verdict itself, so that it can be believed that a goal is gone, too.
+    publishes each verdict itself, so that it can be believed that a goal is gone, too. ``steered`` says that the goal
+    was set into a turn that ran, so that no open request stands for the work on it.
     """
 
     goal: Report | None = None
@@ -61,6 +62,7 @@ class Book(Struct):
     verdicts: int = 0
     underway: list[Doing] = field(default_factory=list)
     counted: bool = False
+    steered: bool = False
 
     def begun(self, objective: str, time: int | None, rounds: int | None = 0) -> GoalReported:
         """Claude has set a goal: a new one, one that was paused, or one that the other source has told already."""
@@ -201,10 +203,16 @@ class Claude(Mapper):
         book = _book(view)
         if book.goal is None and view.objective:
             book.goal = Report(view.objective, "active")
+        if action in _SETS:
+            book.steered = view.busy or self.may_work(view)
         book.underway.append(Doing(action, objective or view.objective))
 
     def undo(self, view: View) -> None:
         del _book(view).underway[-1:]
+
+    def may_work(self, view: View) -> bool:
+        book = _book(view)
+        return book.steered and (bool(book.underway) or (book.goal is not None and book.goal.status == "active"))
 
     def call(self, action: Action, objective: str, view: View) -> Call | None:
         text = view.objective if action == "resume" else objective
@@ -217,7 +225,7 @@ class Claude(Mapper):
             params = {"sessionId": view.session_id, "action": "set" if sets else "clear"}
             return Request("_session/goal", {**params, "objective": text} if sets else params)
         command = f"/goal {text if sets else 'clear'}"
-        if not view.busy:
+        if not view.busy and not self.may_work(view):
             return Prompt(command)
         prompt = [{"type": "text", "text": command}]
         return Request("_session/steering", {"sessionId": view.session_id, "prompt": prompt})

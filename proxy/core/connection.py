@@ -62,9 +62,9 @@ def owner_of(goals: str, mapper: Mapper) -> Owner | None:
 class Awaited(Struct, frozen=True):
     """A request of the client's, relayed to the agent, whose response matters.
 
-    ``session_id`` is empty where only the response will name the session. Of a request that opens a session and was
-    given the proxy's tools, ``token`` is their secret and ``original`` the line as the client sent it. One that was
-    sent again without the tools has the client's id in ``client_id``.
+    ``session_id`` is empty where only the response will name the session. ``origin`` is the session that is forked.
+    Of a request that opens a session and was given the proxy's tools, ``token`` is their secret and ``original`` the
+    line as the client sent it. One that was sent again without the tools has the client's id in ``client_id``.
     """
 
     method: str
@@ -74,6 +74,7 @@ class Awaited(Struct, frozen=True):
     client_id: Id | UnsetType = UNSET
     directory: str = ""
     preserve: bool = False
+    origin: str = ""
 
 
 class Connection:

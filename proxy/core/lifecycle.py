@@ -30,7 +30,7 @@ def on_opening(connection: Connection, event: FromClient) -> None:
     """The client asks for a session, a new one or an old one."""
     method, key = event.envelope.method, event.envelope.key
     ident = event.envelope.session_id if method in (acp.LOAD, acp.RESUME) else ""
-    awaited = Awaited(method, ident)
+    awaited = Awaited(method, ident, origin=event.envelope.session_id if method == acp.FORK else "")
     if key is None:
         connection.do(Relay())
         return
@@ -61,6 +61,7 @@ def on_opened(connection: Connection, event: FromAgent, awaited: Awaited) -> Non
     session = connection.session(ident)
     complete_result(connection, event, session, message)
     session.visible = session.opened = True
+    session.origin = awaited.origin
     if connection.emulates:
         injection.given(connection, session, awaited)
         emulation.on_opened(connection, session, awaited.method, preserve=awaited.preserve)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from goalproxy.mappers.base import GoalReported, Mapper
+from goalproxy.proxy.goal.report import Report
+from goalproxy.proxy.goal.tracker import Tracker
 from goalproxy.proxy.wire.envelope import load
 
 from .actions import LeaveLog, ReadLog
@@ -39,7 +41,7 @@ def on_log(connection: Connection, event: LogRead) -> None:
         return
     session.log_found = event.found
     said = _signals(mapper, session, event.lines)
-    if event.history:
+    if event.history or session.origin:
         _restore(connection, session, said, found=event.found)
     else:
         for signal in said:
@@ -63,10 +65,25 @@ def _signals(mapper: Mapper, session: Session, lines: list[bytes]) -> list[GoalR
 
 
 def _restore(connection: Connection, session: Session, said: list[GoalReported], *, found: bool) -> None:
-    """What a log says of the past counts by its last word only."""
+    """What a log says of the past counts by its last word only. The log of a fork may come later than the fork."""
+    if found:
+        session.origin = ""
     if said and said[-1].report is not None:
         connection.take(session, said[-1])
+        settle(connection, session)
     elif found:
+        session.tracker.none_yet()
+    elif session.origin in connection.sessions and not session.tracker.known:
+        _inherit(connection, session, connection.sessions[session.origin].tracker)
+
+
+def _inherit(connection: Connection, session: Session, origin: Tracker) -> None:
+    """A fork without a log goes on with the goal that it was forked with; one that was paused was no goal there."""
+    goal = origin.shown
+    if goal is not None and goal.status != "paused":
+        report = Report(goal.objective, goal.status, iterations=goal.iterations, last_reason=goal.last_reason)
+        connection.take(session, GoalReported(report))
+    elif origin.known:
         session.tracker.none_yet()
 
 

@@ -125,7 +125,8 @@ def _steps_in(connection: Connection, mapper: Mapper, session: Session, command:
     """Whether the proxy carries out a command that came as a prompt."""
     if not takes_command(connection, session) or command.word not in mapper.own_words:
         return True
-    if command.others or not session.busy or command.word == "status":
+    works = session.busy or mapper.may_work(session.view)
+    if command.others or not works or command.word == "status":
         return False
     return isinstance(mapper.call(command.word, command.objective, session.view), Request)
 

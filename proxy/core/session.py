@@ -97,6 +97,7 @@ class Session:
         "meter",
         "open_prompts",
         "opened",
+        "origin",
         "own",
         "prompted",
         "running",
@@ -124,6 +125,8 @@ class Session:
         self.commands_seen = False
         self.has_command = False
         """Whether the agent's own list of commands has ``goal``."""
+        self.origin = ""
+        """The session that this one is a fork of, until the fork's own log is found."""
         self.own: set[str] = set()
         """Ids of requests of the proxy's own that started work, and that the agent has not answered yet."""
         self.memory: dict[str, Any] = {}

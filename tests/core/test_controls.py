@@ -460,3 +460,18 @@ def test_clearing_twice_by_prompts_is_no_refusal() -> None:
         agent  >> result $1 {"stopReason": "end_turn"}
         client << result 3 {}
     """)
+
+
+@pytest.mark.parametrize(
+    ("capability", "words"),
+    [(', "actions": ["clear"]', "The action must be one of clear."), ("", "No action is offered for this agent.")],
+)
+def test_an_unknown_action_is_refused_with_those_that_are_offered(capability: str, words: str) -> None:
+    control = f'{{"version": 1, "controlMethod": "_session/goal"{capability}}}'
+    play = Play()
+    play.feed("client", 'request 1 initialize {"protocolVersion": 1}')
+    play.feed("agent", f'result 1 {{"protocolVersion": 1, "_meta": {{"goal": {control}}}}}')
+    play.run(f"""
+        client >> request 2 _session/goal {{"action": "edit"}}
+        client << error 2 -32602 {words}
+    """)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from goalproxy.proxy.core.facts import GoalChanged
@@ -10,6 +12,7 @@ from goalproxy.proxy.goal.changes import Change, GoalRestored, GoalStarted, Goal
 
 from ..transcript import START
 from .log_play import (
+    CLAUDE,
     LogPlay,
     at_rest,
     at_work,
@@ -496,6 +499,46 @@ def test_load_of_a_session_without_a_goal(lines: str) -> None:
 def test_load_of_a_session_whose_log_nobody_sees_says_nothing() -> None:
     loaded().run("""
         log    >> history none
+        log    << leave
+    """)
+
+
+def forked(prompt: str) -> LogPlay:
+    """A fork ``s`` of session ``origin``, in which a prompt is at work; its log is asked for."""
+    play = LogPlay()
+    play.feed("client", 'request 1 initialize {"protocolVersion": 1}')
+    play.feed("agent", f'result 1 {{"protocolVersion": 1, "agentInfo": {{"name": "{CLAUDE}", "version": "0.65.0"}}}}')
+    play.feed("client", "request 2 session/new {}")
+    play.feed("agent", 'result 2 {"sessionId": "origin"}')
+    play.drop_timers()
+    text = json.dumps([{"type": "text", "text": prompt}])
+    play.feed("client", f'request 3 session/prompt {{"sessionId": "origin", "prompt": {text}}}')
+    if prompt.startswith("/goal"):
+        play.run('timers\nclient << goal {"objective": "Ship it", "status": "active"}')
+    play.feed("client", 'request 9 session/fork {"sessionId": "origin"}')
+    play.feed("agent", 'result 9 {"sessionId": "s"}')
+    return play
+
+
+def test_fork_whose_log_is_not_written_yet_has_the_goal_that_it_was_forked_with() -> None:
+    play = forked("/goal Ship it").run(f"""
+        log    >> history none
+        client << goal {{"objective": "Ship it", "status": "active"}}
+        client >> prompt 10 hello
+        agent  << same
+        log    >> {began("First")} {met(1, "First")} {began()}
+        client << goal {{"objective": "Ship it", "status": "active", "iterations": 0}}
+        log    >> {met(1)}
+        client << goal {{"objective": "Ship it", "status": "complete", "iterations": 1}}
+        log    << leave
+    """)
+    assert len({goal["createdAt"] for goal in play.snapshots[1:] if goal is not None}) == 1
+
+
+def test_fork_of_a_session_without_a_goal_has_none() -> None:
+    forked("hello").run("""
+        log    >> history none
+        client << goal null
         log    << leave
     """)
 

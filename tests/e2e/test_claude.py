@@ -243,6 +243,22 @@ def test_pause_and_resume_answer_while_the_loop_runs_and_counters_go_on(scene: S
     assert scene.history() == [None, "active", "paused", "active", "complete"]
 
 
+@covers(Behaviour.RESUME, Behaviour.OWN_WORDS)
+def test_a_command_after_pause_and_resume_does_not_wait_behind_the_loop(scene: Scene) -> None:
+    """The request that set the goal is answered by then, and no prompt is open, and yet Claude works."""
+    scene.open()
+    work(scene)
+    done(scene.control("pause"))
+    done(scene.control("resume"))
+    scene.model.asked(2)
+    reply = ended(scene.prompt("/goal stop").reply())
+    assert scene.expect(None).index < reply.index
+    call = scene.prompt("hello")
+    scene.model.release(scene.model.asked_about("hello", after=2))
+    ended(call.reply())
+    assert scene.history() == [None, "active", "paused", "active", None]
+
+
 @covers(Behaviour.PAUSE)
 def test_a_paused_goal_does_not_work_with_the_next_prompt(scene: Scene) -> None:
     """As it would, were it still set: no verdict is asked for."""

@@ -670,6 +670,21 @@ def test_control_of_an_old_version_is_steered_into_work_that_its_own_prompt_star
     """)
 
 
+def test_goal_that_was_set_into_a_running_turn_may_work_though_no_request_is_open() -> None:
+    play = claude("0.65.0")
+    play.feed("client", "control 3 set Ship it")
+    play.feed("log", began())
+    for line in ("control 4 pause", "control 5 resume"):
+        play.feed("client", line)
+    for line in ('result $2 {"outcome": "injected"}', f"result $1 {END}", 'result $3 {"outcome": "injected"}'):
+        play.feed("agent", line)
+    play.feed("log", f"{cleared()} {began()}")
+    play.run("""
+        client >> prompt 6 /goal stop
+        agent  << request $4 _session/steering {"prompt": [{"type": "text", "text": "/goal clear"}]}
+    """)
+
+
 def test_own_prompt_that_is_answered_is_no_work_any_more() -> None:
     play = claude("0.65.0")
     play.feed("client", "control 3 set Ship it")
