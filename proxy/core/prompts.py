@@ -161,9 +161,10 @@ def _watch(connection: Connection, event: FromClient, session: Session, command:
     except Refusal:
         _relay(connection, event, session, 0, line)  # the agent refuses it in its own words
         return
-    generation = submit(connection, session, control)
+    generation, waits = submit(connection, session, control), session.busy
     _relay(connection, event, session, generation, line)
-    connection.do(SetTimer(f"{INTENT_TIMER}{generation}:{session.id}", GRACE))
+    if not waits:  # Behind a turn that runs, nothing is to be expected before its end.
+        connection.do(SetTimer(f"{INTENT_TIMER}{generation}:{session.id}", GRACE))
 
 
 def _first(connection: Connection, event: FromClient, command: Command) -> bytes | None:

@@ -714,6 +714,26 @@ def test_action_that_nobody_knows_is_refused_with_what_is_offered() -> None:
     """)
 
 
+def test_clear_behind_a_turn_of_version_2_is_not_shown_before_it_is_done() -> None:
+    play = claude(protocol=2)
+    play.feed("client", "prompt 3 /goal Ship it")
+    play.feed("agent", "result 3 {}")
+    play.feed("log", began())
+    play.drop_timers()
+    play.run(f"""
+        client >> prompt 4 /goal clear
+        agent  << same
+        timers
+        agent  >> result 4 {{}}
+        client << same
+        log    << read
+        log    >> {{}}
+        log    >> {cleared()}
+        client << goal null
+        log    << leave
+    """)
+
+
 def test_version_2_takes_goals_by_prompts_and_a_pause_never_becomes_one() -> None:
     claude(protocol=2).run(f"""
         client >> prompt 3 /goal Ship it
