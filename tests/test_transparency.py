@@ -43,6 +43,7 @@ class Kind(NamedTuple):
     keeps_goals: bool = True
     publishes_neutral: bool = False
     hides_air: bool = False
+    is_owned: bool = False
 
 
 NEUTRAL = {"goal": {"version": 1, "controlMethod": "_session/goal", "actions": ["set", "clear"]}}
@@ -50,7 +51,7 @@ SILENT = Kind("silent", {"name": "other", "version": "1"}, {}, keeps_goals=False
 KINDS = {
     1: [
         SILENT,
-        Kind("owned", {"name": "other", "version": "1"}, {}),
+        Kind("owned", {"name": "other", "version": "1"}, {}, is_owned=True),
         Kind("neutral", {"name": "other", "version": "1"}, NEUTRAL, publishes_neutral=True),
         Kind("codex-2.6", {"name": "@agentclientprotocol/codex-acp", "version": "2.6.0"}, {}, hides_air=True),
         Kind("codex-1.1.7", {"name": "@agentclientprotocol/codex-acp", "version": "1.1.7"}, {}),
@@ -137,7 +138,9 @@ def without_owed(value: Any, kind: Kind) -> Any:
     left = _without_air(value) if kind.hides_air else value
     told = _text(value, "params", "update", "sessionUpdate") in {"session_info_update", "state_update"}
     # A "_meta" that is null is no goal matter: in version 2 it says something of its own.
-    owed = kind.publishes_neutral and told and "goal" in _names(_get(value, "params", "update", "_meta"))
+    denied = kind.is_owned and _get(value, "params", "update", "_meta", "goal") == "null"
+    says = kind.publishes_neutral and "goal" in _names(_get(value, "params", "update", "_meta"))
+    owed = told and (says or denied)
     return _without(left, "params", "update", "_meta", "goal") if owed else left
 
 

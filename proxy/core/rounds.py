@@ -133,7 +133,9 @@ def on_update(connection: Connection, event: FromAgent) -> None:
 
 def _without_null(session: Session | None, update: Any, line: bytes) -> bytes:
     """The agent has no goal, which says nothing of the proxy's: the client must not take it for that."""
-    if session is None or session.agent_owns or not has(update, "_meta", "goal") or at(update, "_meta", "goal"):
+    if session is None or session.agent_owns or at(update, "sessionUpdate") not in (acp.SESSION_INFO, acp.STATE):
+        return line
+    if not has(update, "_meta", "goal") or at(update, "_meta", "goal") is not None:
         return line
     try:
         return drop(line, ("params", "update", "_meta", "goal"))

@@ -79,6 +79,6 @@ def test_completion_is_printed_for_the_shell_that_asks(env: dict[str, str], tmp_
 
 
 def test_an_option_is_completed(run: Run, env: dict[str, str]) -> None:
-    env |= {"_GOALPROXY_COMPLETE": "complete_bash", "COMP_WORDS": "goalproxy --on", "COMP_CWORD": "1"}
+    env |= {"_GOALPROXY_COMPLETE": "complete_bash", "COMP_WORDS": "goalproxy --on-c", "COMP_CWORD": "1"}
     ended = run([])
     assert ended.stdout.decode().split() == ["--on-cancel"]

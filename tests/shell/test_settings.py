@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,35 +13,42 @@ from goalproxy.proxy.settings import Settings, load
 from .conftest import Run, Start
 
 _LINE = b'{"jsonrpc":"2.0","method":"a"}\n'
-_VALUES = {
+_VALUES: dict[str, tuple[object, object, object]] = {
     "agent_kind": ("auto", "codex", "other"),
     "on_cancel": ("pause", "turn", "pause"),
     "admin": ("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"),
+    "goals": ("native", "emulated", "off"),
+    "on_prompt": ("interrupt", "queue", "interrupt"),
+    "turns": ("held", "detached", "held"),
+    "max_rounds": (1, 2, 3),
+    "token_budget": (1, 2, 3),
+    "time_budget": (1, 2, 3),
+    "min_interval": (0.0, 1.5, 3.0),
+    "blocked_after": (1, 2, 3),
+    "check": ("true", "false", "make test"),
+    "check_timeout": (0.5, 1.5, 3.0),
+    "store": ("/a", "/b", "/c"),
     "log_level": ("debug", "info", "error"),
     "log_format": ("text", "json", "text"),
-    "log_content": ("true", "false", "yes"),
+    "log_content": (True, False, True),
 }
-
-
-def _value(setting: str, text: str) -> object:
-    return text in ("true", "yes") if setting == "log_content" else text
 
 
 @pytest.mark.parametrize("setting", Settings._fields)
 def test_an_option_beats_the_environment_which_beats_the_file(tmp_path: Path, setting: str) -> None:
     in_file, in_environment, as_option = _VALUES[setting]
     file = tmp_path / "settings.toml"
-    file.write_text(f"{setting} = {in_file if setting == 'log_content' else repr(in_file)}\n")
-    variables = {f"GOALPROXY_{setting.upper()}": in_environment}
+    file.write_text(f"{setting} = {json.dumps(in_file)}\n")
+    variables = {f"GOALPROXY_{setting.upper()}": str(in_environment)}
     got = [
         load(options, str(file), environment)
-        for options, environment in (({}, {}), ({}, variables), ({setting: _value(setting, as_option)}, variables))
+        for options, environment in (({}, {}), ({}, variables), ({setting: as_option}, variables))
     ]
-    assert [getattr(settings, setting) for settings in got] == [_value(setting, text) for text in _VALUES[setting]]
+    assert tuple(getattr(settings, setting) for settings in got) == _VALUES[setting]
 
 
 def test_what_nobody_says_has_its_default() -> None:
-    assert load({}, None, {}) == Settings("auto", "pause", None, "warning", "text", log_content=False)
+    assert load({}, None, {}) == Settings(on_cancel="pause", admin=None, goals="auto", max_rounds=256, store=None)
 
 
 def test_what_one_source_says_leaves_the_rest_to_the_others(tmp_path: Path) -> None:
