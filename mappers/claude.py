@@ -64,7 +64,7 @@ class Book(Struct):
     counted: bool = False
     steered: bool = False
 
-    def begun(self, objective: str, time: int | None, rounds: int | None = 0) -> GoalReported:
+    def begun(self, objective: str, time: int | None, rounds: int | None = 0) -> GoalReported | None:
         """Claude has set a goal: a new one, one that was paused, or one that the other source has told already."""
         goal, doing = self.goal, self._done(objective, sets=True)
         self.verdicts = 0
@@ -78,13 +78,13 @@ class Book(Struct):
         return self._told(Report(objective, "active", created_at=time, updated_at=time, iterations=rounds))
 
     def judged(self, objective: str, status: dict[str, Any], time: int | None) -> GoalReported | None:
-        """Claude has judged: not met yet, met, or impossible. A control that is under way outdates "not yet"."""
+        """Claude has judged: not met yet, met, or impossible."""
         known = self.goal is not None and self.goal.objective == objective
         goal = self.goal if known and self.goal is not None else Report(objective, "active", iterations=0)
         self.verdicts += 1
         rounds, tokens, seconds = self.base
         counted, used, spent = (count(status.get(key)) for key in ("iterations", "tokens", "durationMs"))
-        told = self._told(
+        return self._told(
             replace(
                 goal,
                 status="complete" if status.get("met") else "blocked" if status.get("failed") else "active",
@@ -95,8 +95,6 @@ class Book(Struct):
                 time_used_seconds=goal.time_used_seconds if spent is None else seconds + spent // 1000,
             )
         )
-        outdated = self.underway and not (status.get("met") or status.get("failed"))
-        return None if outdated else told
 
     def gone(self, *, told_how: bool) -> GoalReported | None:
         """Claude has no goal any more, or not yet: it was paused, it was cleared, or nobody says."""
@@ -117,8 +115,7 @@ class Book(Struct):
             self.begun(report.objective, report.created_at, report.iterations)
         goal = self.goal or report
         rounds = goal.iterations if report.iterations is None else self.base[0] + report.iterations
-        told = self._told(replace(goal, iterations=rounds, last_reason=report.last_reason or goal.last_reason))
-        return None if self.underway else told
+        return self._told(replace(goal, iterations=rounds, last_reason=report.last_reason or goal.last_reason))
 
     @property
     def _awaits_set(self) -> bool:
@@ -136,9 +133,11 @@ class Book(Struct):
         del self.underway[: place + 1]
         return action
 
-    def _told(self, goal: Report) -> GoalReported:
+    def _told(self, goal: Report) -> GoalReported | None:
+        """Enter what the goal is now. It is no news if a control is under way that changes it, unless it has ended."""
         self.goal = goal
-        return GoalReported(goal)
+        ended = goal.status in ("complete", "blocked")
+        return None if self.underway and not ended else GoalReported(goal)
 
 
 class Claude(Mapper):

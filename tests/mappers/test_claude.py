@@ -563,6 +563,31 @@ def test_verdict_from_before_a_pause_does_not_settle_the_resume() -> None:
     """)
 
 
+def test_set_pause_and_resume_before_the_log_has_the_set() -> None:
+    play = claude().run(f"""
+        client >> prompt 3 /goal Ship it
+        agent  << same
+        log    << follow
+        timers
+        client << goal {{"status": "active"}}
+        client >> control 4 pause
+        agent  << request $1 {GOAL} {{"action": "clear"}}
+        agent  >> result $1 {{}}
+        client << goal {{"status": "paused"}}
+        client << result 4 {{}}
+        client >> control 5 resume
+        agent  << request $2 {GOAL} {{"action": "set", "objective": "Ship it"}}
+        log    << follow
+        agent  >> result $2 {{}}
+        client << goal {{"status": "active"}}
+        client << result 5 {{}}
+        log    >> {began()} {cleared()}
+        log    >> {began()}
+        client << goal {{"status": "active", "iterations": 0}}
+    """)
+    assert len({goal["createdAt"] for goal in play.snapshots if goal is not None}) == 1
+
+
 @pytest.mark.parametrize("published", ["", f"agent >> {wire_goal('Ship it')}"])
 def test_set_and_pause_before_the_log_has_the_set(published: str) -> None:
     play = claude("0.81.2").run(f"""
