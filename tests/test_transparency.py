@@ -138,7 +138,8 @@ def without_owed(value: Any, kind: Kind) -> Any:
     left = _without_air(value) if kind.hides_air else value
     told = _text(value, "params", "update", "sessionUpdate") in {"session_info_update", "state_update"}
     # A "_meta" that is null is no goal matter: in version 2 it says something of its own.
-    denied = kind.is_owned and _get(value, "params", "update", "_meta", "goal") == "null"
+    ours = kind.is_owned and _text(value, "params", "sessionId") == SESSION
+    denied = ours and _get(value, "params", "update", "_meta", "goal") == "null"
     says = kind.publishes_neutral and "goal" in _names(_get(value, "params", "update", "_meta"))
     owed = told and (says or denied)
     return _without(left, "params", "update", "_meta", "goal") if owed else left
