@@ -204,7 +204,7 @@ class Tracker:
 
     def _is_late(self, report: Report | None) -> bool:
         if self._intent is not None:
-            return not self._intent.admits(report)
+            return self._says_nothing_new(report) or not self._intent.admits(report)
         if report is None or self._replaced is None or not same_text(report.objective, self._replaced):
             return False
         if self.confirmed is not None and same_text(self.confirmed.objective, self._replaced):
@@ -227,6 +227,12 @@ class Tracker:
         again = before.status == "complete" and report.status != "complete"
         dated = last is not None and None not in (last.created_at, report.created_at)
         return not unreported and (again or (dated and not same_origin(last, report)))
+
+    def _says_nothing_new(self, report: Report | None) -> bool:
+        """Whether a report is of the very state that a goal had before it is set anew."""
+        if self._intent is None or self._intent.action != "set" or report is None or report.reference is None:
+            return False
+        return self._report is not None and self._report.reference == report.reference
 
     def _identity(self, report: Report, expected: Goal | UnsetType | None, now: int, *, is_new: bool) -> int:
         if not is_new and self.confirmed is not None:

@@ -43,6 +43,17 @@ def test_nothing_is_said_before_anything_is_known() -> None:
     assert Tracker().publication(NOW) is UNSET
 
 
+def test_a_late_word_about_the_goal_that_is_replaced_by_the_same_words_does_not_answer_for_the_new_one() -> None:
+    tracker = started(reference=("one", 1))
+    first = published(tracker, NOW + 1)
+    generation = tracker.submit("set", "A")
+    tracker.report(Report("A", "active", reference=("one", 1)), NOW + 2)
+    assert tracker.is_pending(generation)
+    tracker.report(Report("A", "active", reference=("two", 1)), NOW + 3)
+    assert not tracker.waits
+    assert published(tracker, NOW + 3)["createdAt"] > first["createdAt"]
+
+
 def test_a_goal_set_in_the_millisecond_of_the_clear_before_it_is_newer() -> None:
     tracker = started(created_at=NOW - 500)
     first = published(tracker, NOW + 1)
