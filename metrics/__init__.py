@@ -1,4 +1,5 @@
 """Prometheus metrics, told from facts alone.
 
-``catalogue`` says what there is, ``observer`` turns facts into values, ``traffic`` reads the counts of the relay path.
+``catalogue`` says what there is, ``observer`` turns facts into values, ``series`` keeps the values where others can
+read them, ``fleet`` adds up many sidecars, ``exposition`` shows values to Prometheus, ``page`` writes the docs.
 """

@@ -1,16 +1,15 @@
-"""Facts in, metric values out."""
+"""Facts in, values of metrics out."""
 
 from __future__ import annotations
 
 from typing import Final
-
-from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from goalproxy.proxy.core import facts
 from goalproxy.proxy.goal import changes
 
 from . import catalogue
 from .catalogue import Metric
+from .series import SeriesTable
 
 _UNKNOWN = "unknown"
 _LABEL_LENGTH = 64
@@ -26,83 +25,110 @@ _BY_AGENT: Final[dict[type, Metric]] = {
 
 
 class Observer:
-    """Keeps the metrics of one sidecar in a registry. Call it with each fact, one at a time."""
+    """Keeps the metrics of one sidecar in a table. Call it with each fact, one at a time."""
 
-    def __init__(self, registry: CollectorRegistry, version: str) -> None:
-        told = [metric for metric in catalogue.CATALOGUE if metric not in catalogue.TRAFFIC]
-        self._counters = {m: Counter(m.name, m.help, m.labels, registry=registry) for m in told if m.kind == "counter"}
-        self._gauges = {m: Gauge(m.name, m.help, m.labels, registry=registry) for m in told if m.kind == "gauge"}
+    def __init__(self, table: SeriesTable, version: str) -> None:
+        self._table = table
         self._agent = _UNKNOWN
-        self._set(catalogue.BUILD_INFO, 1, version)
-        self._set(catalogue.AGENT_UP, 1, _UNKNOWN)
+        table.add(catalogue.SIDECARS_STARTED, 1)
+        table.set(catalogue.BUILD_INFO, 1, version)
+        table.set(catalogue.AGENT_UP, 1, _UNKNOWN)
 
     def __call__(self, fact: facts.Fact) -> None:
         """Take a fact."""
+        table, agent = self._table, self._agent
         if isinstance(fact, facts.GoalChanged):
-            self._on_goal(fact.owner, fact.change)
+            self._on_goal(fact)
+        elif isinstance(fact, facts.GoalsStand):
+            self._on_stand(fact)
         elif isinstance(fact, facts.ControlAnswered):
-            self._count(catalogue.CONTROL_REQUESTS, 1, self._agent, fact.action, fact.result)
+            table.add(catalogue.CONTROL_REQUESTS, 1, agent, fact.action, fact.result)
         elif isinstance(fact, facts.CommandSeen):
-            self._count(catalogue.COMMANDS, 1, self._agent, fact.word, fact.answered_by)
+            table.add(catalogue.COMMANDS, 1, agent, fact.word, fact.answered_by)
         elif isinstance(fact, facts.NotRewritten):
-            self._count(catalogue.NOT_REWRITTEN, 1, fact.method)
-        elif isinstance(fact, facts.AgentIdentified):
+            table.add(catalogue.NOT_REWRITTEN, 1, fact.method)
+        elif isinstance(fact, facts.AgentFact):
             self._on_agent(fact)
-        elif isinstance(fact, facts.AgentEnded):
-            self._set(catalogue.AGENT_UP, 0, self._agent)
         else:
             self._on_owned(fact)
 
     def _on_owned(self, fact: facts.OwnedFact) -> None:
         """What happened to a goal that the proxy keeps, beside what happens to any."""
-        agent = self._agent
+        table, agent = self._table, self._agent
         if isinstance(fact, facts.RoundEnded):
-            self._count(catalogue.ROUNDS_ENDED, 1, agent, fact.outcome)
-            self._count(catalogue.ROUND_SECONDS, fact.milliseconds / 1000, agent, fact.outcome)
+            table.observe(catalogue.ROUND_DURATION, fact.milliseconds / 1000, agent, fact.outcome)
+        elif isinstance(fact, facts.RoundSpoke):
+            table.observe(catalogue.FIRST_OUTPUT, fact.milliseconds / 1000, agent)
         elif isinstance(fact, facts.BackedOff):
-            self._count(catalogue.BACKOFF_SECONDS, fact.milliseconds / 1000, agent)
+            table.add(catalogue.BACKOFF_SECONDS, fact.milliseconds / 1000, agent)
         elif isinstance(fact, facts.OwnedGoalStopped):
-            self._count(catalogue.STOPS, 1, agent, fact.code)
+            table.add(catalogue.STOPS, 1, agent, fact.code)
         elif isinstance(fact, facts.ToolAnswered):
-            self._count(catalogue.TOOL_CALLS, 1, agent, fact.tool, fact.result)
+            table.add(catalogue.TOOL_CALLS, 1, agent, fact.tool, fact.result)
         else:
-            self._count(catalogue.CHECKS, 1, agent, "passed" if fact.passed else "failed")
+            result = "passed" if fact.passed else "failed"
+            table.observe(catalogue.CHECK_DURATION, fact.milliseconds / 1000, agent, result)
 
-    def _on_agent(self, fact: facts.AgentIdentified) -> None:
-        self._gauges[catalogue.AGENT_UP].clear()
-        self._gauges[catalogue.AGENT_INFO].clear()
+    def _on_agent(self, fact: facts.AgentFact) -> None:
+        if isinstance(fact, facts.AgentIdentified):
+            self._on_name(fact)
+        elif isinstance(fact, facts.AgentEnded):
+            self._table.set(catalogue.AGENT_UP, 0, self._agent)
+        else:
+            self._table.add(catalogue.AGENT_EXITS, 1, self._agent, fact.outcome)
+
+    def _on_name(self, fact: facts.AgentIdentified) -> None:
+        self._table.clear(catalogue.AGENT_UP)
+        self._table.clear(catalogue.AGENT_INFO)
         self._agent = agent_label(fact.name)
-        self._set(catalogue.AGENT_UP, 1, self._agent)
+        self._table.set(catalogue.AGENT_UP, 1, self._agent)
         version = fact.version[:_LABEL_LENGTH]
-        self._set(catalogue.AGENT_INFO, 1, self._agent, version, str(fact.protocol), fact.dialect)
+        self._table.set(catalogue.AGENT_INFO, 1, self._agent, version, str(fact.protocol), fact.dialect)
 
-    def _on_goal(self, owner: facts.Owner, change: changes.Change) -> None:
-        agent = self._agent
+    def _on_stand(self, fact: facts.GoalsStand) -> None:
+        idle = None if fact.idle_since is None else fact.idle_since / 1000
+        self._say(catalogue.GOAL_MOST_ROUNDS, fact.most_rounds)
+        self._say(catalogue.GOAL_BUDGET_USED, fact.budget_used)
+        self._say(catalogue.GOAL_IDLE_SINCE, idle)
+
+    def _say(self, metric: Metric, value: float | None) -> None:
+        if value is None:
+            self._table.clear(metric)
+        else:
+            self._table.set(metric, value, self._agent)
+
+    def _on_goal(self, fact: facts.GoalChanged) -> None:
+        table, agent, owner, change = self._table, self._agent, fact.owner, fact.change
         if type(change) in _BY_OWNER:
-            self._count(_BY_OWNER[type(change)], 1, agent, owner)
+            table.add(_BY_OWNER[type(change)], 1, agent, owner)
         elif type(change) in _BY_AGENT:
-            self._count(_BY_AGENT[type(change)], 1, agent)
+            table.add(_BY_AGENT[type(change)], 1, agent)
         elif isinstance(change, changes.GoalStopped):
-            self._count(catalogue.GOALS_FINISHED, 1, agent, owner, change.outcome)
+            self._on_stop(change, owner, fact.at)
         elif isinstance(change, changes.StatusChanged):
             self._move(owner, change.before, change.after)
         elif isinstance(change, changes.TokensUsed):
-            self._count(catalogue.GOAL_TOKENS, change.tokens, agent, owner, "total")
+            table.add(catalogue.GOAL_TOKENS, change.tokens, agent, owner)
         elif isinstance(change, changes.TimeUsed):
-            self._count(catalogue.GOAL_SECONDS, change.seconds, agent, owner)
+            table.add(catalogue.GOAL_SECONDS, change.seconds, agent, owner)
+        elif isinstance(change, changes.CostUsed):
+            table.add(catalogue.GOAL_COST, change.amount, agent, owner, change.currency)
+
+    def _on_stop(self, stop: changes.GoalStopped, owner: str, at: int) -> None:
+        labels = (self._agent, owner, stop.outcome)
+        self._table.add(catalogue.GOALS_FINISHED, 1, *labels)
+        if stop.created_at is not None:
+            self._table.observe(catalogue.GOAL_DURATION, max(0, at - stop.created_at) / 1000, *labels)
+        if stop.rounds is not None:
+            self._table.observe(catalogue.ROUNDS_PER_GOAL, stop.rounds, *labels)
+        if stop.tokens is not None:
+            self._table.observe(catalogue.TOKENS_PER_GOAL, stop.tokens, *labels)
 
     def _move(self, owner: str, before: str | None, after: str | None) -> None:
-        goals = self._gauges[catalogue.GOALS]
         if before is not None:
-            goals.labels(self._agent, owner, before).dec()
+            self._table.add(catalogue.GOALS, -1, self._agent, owner, before)
         if after is not None:
-            goals.labels(self._agent, owner, after).inc()
-
-    def _count(self, metric: Metric, amount: float, *labels: str) -> None:
-        self._counters[metric].labels(*labels).inc(amount)
-
-    def _set(self, metric: Metric, value: float, *labels: str) -> None:
-        self._gauges[metric].labels(*labels).set(value)
+            self._table.add(catalogue.GOALS, 1, self._agent, owner, after)
 
 
 def agent_label(name: str) -> str:

@@ -102,6 +102,13 @@ def sidecar(
             help="Keep goalproxy's own goals there. [default: $XDG_STATE_HOME/goalproxy/goals.sqlite]",
         ),
     ] = None,
+    registry: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIRECTORY|off",
+            help="Leave metrics there for goalproxy exporter. [default: $XDG_RUNTIME_DIR/goalproxy]",
+        ),
+    ] = None,
     agent_kind: _AgentKind = None,
     config: _Config = None,
     log_level: Annotated[
@@ -138,6 +145,7 @@ def sidecar(
         "check": check,
         "check_timeout": check_timeout,
         "store": store,
+        "registry": registry,
         "agent_kind": agent_kind,
         "log_level": log_level,
         "log_format": log_format,

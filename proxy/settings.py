@@ -45,6 +45,8 @@ class Settings(NamedTuple):
     check_timeout: Annotated[float, Gt(0)] = 600.0
     store: str | None = None
     """Where the proxy's own goals are kept; None for the usual place."""
+    registry: str | None = None
+    """The directory where sidecars leave their numbers for the exporter, or ``off``; None for the usual place."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     log_format: Literal["text", "json"] = "text"
     log_content: bool = False

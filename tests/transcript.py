@@ -49,7 +49,8 @@ from goalproxy.proxy.core.events import (
     TimerFired,
     ToolCalled,
 )
-from goalproxy.proxy.core.facts import Fact
+from goalproxy.proxy.core.facts import Fact, GoalChanged
+from goalproxy.proxy.goal.changes import Change, GoalStopped
 from goalproxy.proxy.goal.owned import OwnedGoal
 from goalproxy.proxy.wire.envelope import peek
 
@@ -244,6 +245,16 @@ class Play:
 
     def _nothing_more(self, before: str) -> None:
         assert not self._sent, f"before {before!r}, this was sent too: {self._sent}"
+
+
+def changes(play: Play, *kinds: type) -> list[Change]:
+    """The changes of some kinds that observers were told."""
+    return [fact.change for fact in play.facts if isinstance(fact, GoalChanged) and isinstance(fact.change, kinds)]
+
+
+def outcomes(play: Play) -> list[str]:
+    """How goals came to a stop."""
+    return [change.outcome for change in changes(play, GoalStopped) if isinstance(change, GoalStopped)]
 
 
 def _wanted(action: act.LoadGoal | act.RunCheck | act.AnswerTool) -> tuple[str, bytes]:

@@ -13,12 +13,13 @@ from msgspec import UNSET, Struct, UnsetType
 from goalproxy.mappers.base import Agent, GoalReported, Mapper
 from goalproxy.proxy.goal.changes import Change
 from goalproxy.proxy.goal.control import Refusal
+from goalproxy.proxy.goal.tracker import Tracker
 from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import Id, IdKey
 
 from .actions import Action, Record, Relay, Rewrite, ToAgent, ToClient
 from .driver import Limits
-from .facts import Fact, GoalChanged, Owner
+from .facts import Fact, GoalChanged, GoalsStand, Owner
 from .ids import Ids
 from .session import Claim, PendingControl, Question, Session, WaitingRound
 
@@ -104,6 +105,8 @@ class Connection:
         self.sessions: dict[str, Session] = {}
         self.last_times: dict[str, int] = {}
         """The last time that was published for each session that is over; it may be opened again."""
+        self.stand = GoalsStand()
+        """How the active goals are, as it was last told."""
         self.awaiting: dict[IdKey, Awaited | PendingControl | Question | WaitingRound] = {}
         self.actions: list[Action] = []
         self.now = 0
@@ -135,7 +138,7 @@ class Connection:
     def session(self, ident: str) -> Session:
         """The session with an id, a new one if there is none."""
         if ident not in self.sessions:
-            self.sessions[ident] = Session(ident, self.last_times.pop(ident, 0))
+            self.sessions[ident] = Session(ident, Tracker(self.last_times.pop(ident, 0)))
         return self.sessions[ident]
 
     def visible_session(self, ident: str) -> Session:
@@ -157,14 +160,15 @@ class Connection:
         """Tell the observers a fact."""
         self.do(Record(fact))
 
-    def record_changes(self, changes: Iterable[Change]) -> None:
-        """Tell the observers what happened to a goal that the agent keeps."""
+    def record_changes(self, changes: Iterable[Change], owner: Owner = "native") -> None:
+        """Tell the observers what happened to a goal."""
         for change in changes:
-            self.record(GoalChanged("native", change))
+            self.record(GoalChanged(owner, change, self.now))
 
     def take(self, session: Session, signal: GoalReported) -> None:
         """Enter a statement of the agent about its goal into the session's book."""
         self.record_changes(session.tracker.report(signal.report, self.now, signal.ended))
+        session.idle_since = None
 
     def answer(self, ident: Id | UnsetType, result: dict[str, Any]) -> None:
         """Answer a request of the client; nothing if it was a notification."""

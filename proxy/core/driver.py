@@ -43,6 +43,7 @@ class Round(Struct):
     interrupted: bool = False
     cancelled: bool = False
     outdated: bool = False
+    spoke: bool = False
     tools: int = 0
     tokens: int = 0
     """What the agent told of single calls of its model; some tell nothing else."""

@@ -21,6 +21,7 @@ from goalproxy.proxy.wire.extension import CONTROL_METHODS
 from . import (
     commands,
     controls,
+    cost,
     emulation,
     goal_tools,
     handshake,
@@ -30,6 +31,7 @@ from . import (
     prompts,
     rounds,
     silence,
+    standing,
     turns,
     updates,
 )
@@ -63,7 +65,7 @@ _CLIENT: Final[dict[str, _Handler]] = {
     **dict.fromkeys(acp.ENDING, lifecycle.on_ending),
     **dict.fromkeys(CONTROL_METHODS, controls.on_control),
 }
-_UPDATES: Final = frozenset({acp.SESSION_INFO, acp.STATE, acp.COMMANDS})
+_UPDATES: Final = frozenset({acp.SESSION_INFO, acp.STATE, acp.COMMANDS, acp.USAGE})
 
 
 class Engine:
@@ -121,6 +123,7 @@ class Engine:
             _on_agent_gone(connection)
         else:
             _on_answer(connection, event)
+        standing.tell(connection)
         return connection.actions
 
 
@@ -148,6 +151,8 @@ def _on_answer(connection: Connection, event: LogRead | GoalLoaded | CheckDone |
 def _from_agent(connection: Connection, event: FromAgent) -> None:
     envelope = event.envelope
     kind = envelope.update
+    if kind == acp.USAGE:
+        cost.on_usage(connection, event)
     if not envelope.method:
         _on_response(connection, event)
     elif envelope.method == acp.PERMISSION and connection.emulates:

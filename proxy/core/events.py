@@ -64,6 +64,7 @@ class CheckDone(Struct, frozen=True):
     passed: bool
     reason: str
     now: int
+    milliseconds: int = 0
 
 
 class ToolsListed(Struct, frozen=True):

@@ -26,10 +26,23 @@ class AgentIdentified(Struct, frozen=True):
 
 
 class GoalChanged(Struct, frozen=True):
-    """Something happened to the goal of a session."""
+    """Something happened to the goal of a session, at a time in Unix milliseconds."""
 
     owner: Owner
     change: Change
+    at: int
+
+
+class GoalsStand(Struct, frozen=True):
+    """How the active goals of all sessions are, where that has changed; None where no goal tells.
+
+    ``most_rounds`` and ``budget_used`` (0 to 1) are the largest of them. ``idle_since`` is the time, in Unix
+    milliseconds, since when nothing is known to work for the one that has waited longest.
+    """
+
+    most_rounds: int | None = None
+    budget_used: float | None = None
+    idle_since: int | None = None
 
 
 class ControlAnswered(Struct, frozen=True):
@@ -53,6 +66,12 @@ class RoundEnded(Struct, frozen=True):
     milliseconds: int
 
 
+class RoundSpoke(Struct, frozen=True):
+    """The agent's first message or tool call in a round of a goal that the proxy owns, so long after its start."""
+
+    milliseconds: int
+
+
 class BackedOff(Struct, frozen=True):
     """The next round of a goal that the proxy owns has to wait longer than the least interval, by so much."""
 
@@ -73,9 +92,10 @@ class ToolAnswered(Struct, frozen=True):
 
 
 class CheckRan(Struct, frozen=True):
-    """The operator's check has run."""
+    """The operator's check has run, and took so long."""
 
     passed: bool
+    milliseconds: int
 
 
 class NotRewritten(Struct, frozen=True):
@@ -88,7 +108,15 @@ class AgentEnded(Struct, frozen=True):
     """Nothing will come from the agent any more."""
 
 
-OwnedFact = RoundEnded | BackedOff | OwnedGoalStopped | ToolAnswered | CheckRan
+class AgentExited(Struct, frozen=True):
+    """The agent's process is over; see the catalogue of metrics for the outcomes."""
+
+    outcome: Literal["ended", "stopped", "failed", "killed"]
+
+
+OwnedFact = RoundEnded | RoundSpoke | BackedOff | OwnedGoalStopped | ToolAnswered | CheckRan
 """What is told of goals that the proxy owns, beside ``GoalChanged``."""
 
-Fact = AgentIdentified | GoalChanged | ControlAnswered | CommandSeen | NotRewritten | OwnedFact | AgentEnded
+AgentFact = AgentIdentified | AgentEnded | AgentExited
+
+Fact = GoalChanged | GoalsStand | ControlAnswered | CommandSeen | NotRewritten | OwnedFact | AgentFact

@@ -61,6 +61,7 @@ def on_opened(connection: Connection, event: FromAgent, awaited: Awaited) -> Non
     session = connection.session(ident)
     complete_result(connection, event, session, message)
     session.visible = session.opened = True
+    session.began_here = awaited.method == acp.NEW
     session.origin = awaited.origin
     if connection.emulates:
         injection.given(connection, session, awaited)

@@ -8,7 +8,8 @@ from typing import Any
 from msgspec import UNSET
 
 from goalproxy.mappers.base import at, has
-from goalproxy.proxy.goal.changes import Change, GoalStopped, StatusChanged
+from goalproxy.proxy.goal.changes import Change, StatusChanged
+from goalproxy.proxy.goal.differences import stopped
 from goalproxy.proxy.goal.owned import OwnedGoal
 from goalproxy.proxy.goal.rounds import Ended, Verdict, continuation
 from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter, total_of
@@ -22,7 +23,7 @@ from .air import forward
 from .connection import Awaited, Connection
 from .driver import Driver
 from .events import CheckDone, FromAgent
-from .facts import BackedOff, CheckRan, GoalChanged, OwnedGoalStopped, RoundEnded
+from .facts import BackedOff, CheckRan, OwnedGoalStopped, RoundEnded, RoundSpoke
 from .holding import answer_open, release
 from .permissions import is_goal_tool
 from .replies import end_of_turn
@@ -121,9 +122,12 @@ def on_update(connection: Connection, event: FromAgent) -> None:
         stand_down(connection, session)
     elif kind == acp.STATE:
         _on_state(connection, session, update)
-    elif driver.round is None or kind not in ROUND_KINDS:
+    if driver.round is None or kind not in ROUND_KINDS:
         return
-    elif kind == acp.MESSAGE_CHUNK:
+    if not driver.round.spoke:
+        driver.round.spoke = True
+        connection.record(RoundSpoke(connection.now - driver.round.started))
+    if kind == acp.MESSAGE_CHUNK:
         text = at(update, "content", "text")
         driver.round.said(text if isinstance(text, str) else "", update.get("messageId"))
         driver.round.tokens += total_of(at(update, "_meta", "usage")) or 0
@@ -219,7 +223,7 @@ def _run_check(connection: Connection, session: Session, claim: Claim) -> None:
 
 def on_check_done(connection: Connection, event: CheckDone) -> None:
     """The operator's check has run; it says nothing of a goal that has taken the place of the one it was for."""
-    connection.record(CheckRan(event.passed))
+    connection.record(CheckRan(event.passed, event.milliseconds))
     checked, session = connection.checks.pop(event.session_id, None), connection.sessions.get(event.session_id)
     driver = session.driver if session is not None else None
     if session is None or driver is None or driver.goal is None or not session.checking:
@@ -250,8 +254,7 @@ def interrupt(connection: Connection, session: Session) -> None:
 def commit(connection: Connection, session: Session, changes: Iterable[Change]) -> None:
     """Store what became of the goal, then tell: nothing is published that was not stored."""
     driver = driver_of(connection, session)
-    for change in changes:
-        connection.record(GoalChanged("emulated", change))
+    connection.record_changes(changes, "emulated")
     if driver.goal != session.stored:
         if session.stored is not None and session.stored.status == "active":
             _record_stop(connection, driver.goal)
@@ -281,8 +284,8 @@ def end(connection: Connection, session: Session) -> None:
     if driver.shown is None:
         return
     if driver.shown.status == "active":
-        connection.record(GoalChanged("emulated", GoalStopped("ended_unknown")))
-    connection.record(GoalChanged("emulated", StatusChanged(driver.shown.status, None)))
+        connection.record_changes([stopped(driver.shown, "ended_unknown")], "emulated")
+    connection.record_changes([StatusChanged(driver.shown.status, None)], "emulated")
 
 
 def stand_down(connection: Connection, session: Session) -> None:

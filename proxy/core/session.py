@@ -77,90 +77,65 @@ class Claim(Struct, frozen=True):
         return (self.goal_id, self.objective) == (goal.id, goal.objective)
 
 
-class Session:
+class Session(Struct, eq=False):
     """State of one session; ``id`` is the agent's."""
 
-    __slots__ = (
-        "agent_owns",
-        "claim",
-        "commands_seen",
-        "directory",
-        "driver",
-        "gone",
-        "has_command",
-        "heard",
-        "held",
-        "id",
-        "lapsing",
-        "log_found",
-        "memory",
-        "meter",
-        "open_prompts",
-        "opened",
-        "origin",
-        "own",
-        "prompted",
-        "running",
-        "stored",
-        "tool_names",
-        "tool_titles",
-        "tracker",
-        "turns",
-        "visible",
-        "watched",
-    )
-
-    def __init__(self, ident: str, last_time: int = 0) -> None:
-        self.id = ident
-        self.tracker = Tracker(last_time)
-        self.visible = False
-        """Whether the client has the response that made the session known to it."""
-        self.opened = False
-        """Whether there ever was such a response."""
-        self.turns: dict[IdKey, Turn] = {}
-        self.running = False
-        """Whether the agent says that it works."""
-        self.prompted = False
-        """Whether any prompt went to the session since the agent started."""
-        self.commands_seen = False
-        self.has_command = False
-        """Whether the agent's own list of commands has ``goal``."""
-        self.origin = ""
-        """The session that this one is a fork of, until the fork's own log is found."""
-        self.own: set[str] = set()
-        """Ids of requests of the proxy's own that started work, and that the agent has not answered yet."""
-        self.memory: dict[str, Any] = {}
-        """The mapper's own."""
-        self.log_found = False
-        """Whether the agent's log of the session was found, when it was last looked for."""
-        self.lapsing: list[int] = []
-        """Generations of commands whose turn is over, and whose fate the agent's log has to tell."""
-        self.gone = False
-        """Whether the agent said that its goal is gone and not how, so that its log has to be asked."""
-        self.driver: Driver | None = None
-        """The goal, where the proxy owns it."""
-        self.open_prompts: list[Id | UnsetType] = []
-        """Prompts that set a goal and stay open until it stops, where the operator wants that."""
-        self.claim: Claim | None = None
-        """The goal that is said to be reached, while the operator's check has to tell."""
-        self.agent_owns = False
-        """Whether the agent turned out to keep the session's goal itself, so that the proxy keeps out of it."""
-        self.stored: OwnedGoal | None = None
-        """The goal as it was stored last."""
-        self.directory = ""
-        """The session's working directory, where the client named one."""
-        self.tool_names: list[str] = []
-        """How the model may find the tools of the proxy; empty if it has none."""
-        self.tool_titles: frozenset[str] = frozenset()
-        """The names under which the agent may tell of them."""
-        self.meter: UsageMeter | None = None
-        """Reads what the agent says that a prompt used."""
-        self.held: list[Held] = []
-        """Prompts of the client's that wait for the agent to be idle."""
-        self.heard = 0
-        """When the agent last said anything in the session, in Unix milliseconds, where that is watched."""
-        self.watched = False
-        """Whether a timer watches for its silence."""
+    id: str
+    tracker: Tracker
+    visible: bool = False
+    """Whether the client has the response that made the session known to it."""
+    opened: bool = False
+    """Whether there ever was such a response."""
+    began_here: bool = False
+    """Whether the session was new when the client got to know it."""
+    costs: dict[str, float] = {}
+    """The sum that the agent last told for the session, by currency."""
+    turns: dict[IdKey, Turn] = {}
+    running: bool = False
+    """Whether the agent says that it works."""
+    prompted: bool = False
+    """Whether any prompt went to the session since the agent started."""
+    commands_seen: bool = False
+    has_command: bool = False
+    """Whether the agent's own list of commands has ``goal``."""
+    origin: str = ""
+    """The session that this one is a fork of, until the fork's own log is found."""
+    own: set[str] = set()
+    """Ids of requests of the proxy's own that started work, and that the agent has not answered yet."""
+    memory: dict[str, Any] = {}
+    """The mapper's own."""
+    log_found: bool = False
+    """Whether the agent's log of the session was found, when it was last looked for."""
+    lapsing: list[int] = []
+    """Generations of commands whose turn is over, and whose fate the agent's log has to tell."""
+    gone: bool = False
+    """Whether the agent said that its goal is gone and not how, so that its log has to be asked."""
+    driver: Driver | None = None
+    """The goal, where the proxy owns it."""
+    open_prompts: list[Id | UnsetType] = []
+    """Prompts that set a goal and stay open until it stops, where the operator wants that."""
+    claim: Claim | None = None
+    """The goal that is said to be reached, while the operator's check has to tell."""
+    agent_owns: bool = False
+    """Whether the agent turned out to keep the session's goal itself, so that the proxy keeps out of it."""
+    stored: OwnedGoal | None = None
+    """The goal as it was stored last."""
+    directory: str = ""
+    """The session's working directory, where the client named one."""
+    tool_names: list[str] = []
+    """How the model may find the tools of the proxy; empty if it has none."""
+    tool_titles: frozenset[str] = frozenset()
+    """The names under which the agent may tell of them."""
+    meter: UsageMeter | None = None
+    """Reads what the agent says that a prompt used."""
+    held: list[Held] = []
+    """Prompts of the client's that wait for the agent to be idle."""
+    heard: int = 0
+    """When the agent last said anything in the session, in Unix milliseconds, where that is watched."""
+    idle_since: int | None = None
+    """Since when nothing is known to work for the goal, while it is active; Unix milliseconds."""
+    watched: bool = False
+    """Whether a timer watches for its silence."""
 
     @property
     def book(self) -> Tracker | Driver:

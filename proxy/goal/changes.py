@@ -20,9 +20,15 @@ class GoalRestored(Struct, frozen=True):
 
 
 class GoalStopped(Struct, frozen=True):
-    """A goal came to a stop. One that is resumed later can stop again."""
+    """A goal came to a stop. One that is resumed later can stop again.
+
+    ``created_at`` (Unix milliseconds), ``rounds`` and ``tokens`` are the goal's, None where they are not known.
+    """
 
     outcome: Outcome
+    created_at: int | None = None
+    rounds: int | None = None
+    tokens: int | None = None
 
 
 class StatusChanged(Struct, frozen=True):
@@ -48,6 +54,13 @@ class TimeUsed(Struct, frozen=True):
     seconds: int
 
 
+class CostUsed(Struct, frozen=True):
+    """What the agent says that work for the goal has cost since its last word, in a currency (ISO 4217)."""
+
+    amount: float
+    currency: str
+
+
 class LateReport(Struct, frozen=True):
     """A report about a goal that has been replaced, or from before a command; it was ignored."""
 
@@ -64,6 +77,7 @@ Change = (
     | RoundStarted
     | TokensUsed
     | TimeUsed
+    | CostUsed
     | LateReport
     | UnknownStatus
 )

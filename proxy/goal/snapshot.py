@@ -14,8 +14,9 @@ from .status import Status
 class Goal(Struct, frozen=True):
     """The published state of a goal; identity is the session and ``created_at`` (Unix milliseconds).
 
-    None, and UNSET for the budget, mean "not known", and are left out on the wire. ``budget_spent`` is not published: a
-    goal that its own budget stopped cannot be resumed where the budget cannot be raised.
+    None, and UNSET for the budget, mean "not known", and are left out on the wire. Two fields are not published:
+    ``budget_spent``, since a goal that its own budget stopped cannot be resumed where the budget cannot be raised, and
+    ``dated``, which is False where ``created_at`` is only when the goal was first heard of.
     """
 
     objective: str
@@ -27,6 +28,7 @@ class Goal(Struct, frozen=True):
     tokens_used: int | None = None
     time_used_seconds: int | None = None
     budget_spent: bool = False
+    dated: bool = True
 
 
 def to_wire(goal: Goal, updated_at: int) -> dict[str, Any]:

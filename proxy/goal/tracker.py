@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from .changes import (
     Change,
-    GoalStopped,
     LateReport,
     Outcome,
     RoundStarted,
@@ -26,7 +25,7 @@ from .changes import (
 )
 from .control import Action
 from .counters import Counters, rounds_between, same_origin, usage_between, with_last_counters
-from .differences import between
+from .differences import between, stopped
 from .intent import Intent, same_text
 from .publisher import Publisher
 from .report import Report
@@ -87,7 +86,7 @@ class Tracker:
         if is_new:
             self._rebase(report, intent)
         rounds = [] if restored else rounds_between(None if is_new else self._report, report)
-        goal = self._goal(report, created_at, is_new=is_new)
+        goal = self._goal(report, created_at, is_new=is_new, restored=restored)
         self._report, self._said_at = report, report.updated_at
         unknown: list[Change] = [] if report.status_known else [UnknownStatus()]
         return [*unknown, *self._confirm(goal, is_new=is_new, restored=restored), *rounds, *usage]
@@ -180,8 +179,8 @@ class Tracker:
         goal, self.confirmed = self.confirmed, None
         if goal is None:
             return []
-        stopped: list[Change] = [GoalStopped("ended_unknown")] if goal.status == "active" else []
-        return [*stopped, StatusChanged(goal.status, None)]
+        ended: list[Change] = [stopped(goal, "ended_unknown")] if goal.status == "active" else []
+        return [*ended, StatusChanged(goal.status, None)]
 
     # What the client is told
 
@@ -256,7 +255,7 @@ class Tracker:
             last = self._report
         return usage_between(last, report)
 
-    def _goal(self, report: Report, created_at: int, *, is_new: bool) -> Goal:
+    def _goal(self, report: Report, created_at: int, *, is_new: bool, restored: bool) -> Goal:
         before = None if is_new else self.confirmed
         rounds = before.iterations if before else None
         return Goal(
@@ -269,6 +268,7 @@ class Tracker:
             tokens_used=self._counters.tokens(report, before),
             time_used_seconds=self._counters.seconds(report, before),
             budget_spent=report.budget_spent,
+            dated=before.dated if before else not restored or report.created_at is not None,
         )
 
     def _outcome(self, intent: Intent, now: int) -> Goal | None:

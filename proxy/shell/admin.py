@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, ProcessCollector, disable_created_metrics
+from prometheus_client import CollectorRegistry, ProcessCollector
 
-from goalproxy.metrics.observer import Observer
-from goalproxy.metrics.traffic import TrafficCollector
+from goalproxy.metrics.exposition import SeriesCollector
+from goalproxy.metrics.series import Values
 from goalproxy.proxy.errors import UsageError
-from goalproxy.proxy.version import version
-
-from .traffic import Traffic
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -45,13 +43,12 @@ def url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def telemetry(traffic: Traffic) -> tuple[Observer, CollectorRegistry]:
-    """The metrics of one relay: what observes its facts, and the registry to serve."""
-    disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for every counter, which nobody reads
+def registry_of(read: Callable[[], Values]) -> CollectorRegistry:
+    """The registry to serve: the values that ``read`` gives, and the process's own."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    registry.register(TrafficCollector(traffic))
-    return Observer(registry, version()), registry
+    registry.register(SeriesCollector(read))
+    return registry
 
 
 def serve(listener: socket.socket, registry: CollectorRegistry) -> None:

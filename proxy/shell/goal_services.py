@@ -98,10 +98,11 @@ class GoalServices:
     def _check(self, action: RunCheck) -> None:
         from .check import run_check  # noqa: PLC0415 - only where a check is wanted
 
+        started = time.monotonic()
         check = run_check(self._settings.check or "false", action.directory or ".", self._settings.check_timeout)
         said = one_line(check.tail[-_TAIL:]) or check.how
         reason = f"The check passed: {said}" if check.passed else f"The check did not pass ({check.how}): {said}"
-        self.emit(CheckDone(action.session_id, check.passed, reason, _now()))
+        self.emit(CheckDone(action.session_id, check.passed, reason, _now(), int(1000 * (time.monotonic() - started))))
 
 
 def _warn(text: str) -> None:

@@ -34,6 +34,8 @@ class Log:
         """Log a fact."""
         if self._threshold > LEVELS["warning"] or (self._threshold == LEVELS["warning"] and not _is_warning(fact)):
             return
+        if isinstance(fact, facts.GoalsStand):
+            return  # It sums up what other facts tell.
         subject = fact.change if isinstance(fact, facts.GoalChanged) else fact
         fields = {name: getattr(subject, name) for name in subject.__struct_fields__}
         owner = {"owner": fact.owner} if isinstance(fact, facts.GoalChanged) else {}

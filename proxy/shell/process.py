@@ -44,6 +44,8 @@ class AgentProcess:
         widen(self.stdout)
         self.ended = threading.Event()
         """Set once the agent has ended."""
+        self.asked = False
+        """Whether the proxy itself asked the running agent to end, since its client has left."""
         self.signals: set[int] = set()
         """The signals that others sent, and that were passed on."""
 
@@ -63,6 +65,7 @@ class AgentProcess:
 
     def end_group(self) -> None:
         """End whatever is left of the group: ask, wait a little, kill."""
+        self.asked |= not self.ended.is_set()
         if not self.signal(signal.SIGTERM):
             return
         deadline = time.monotonic() + _TERM_GRACE

@@ -55,11 +55,17 @@ class Relay:
     """
 
     def __init__(
-        self, engine: Engine, client: Outlet, agent: Outlet, services: GoalServices, trace: Trace | None = None
+        self,
+        engine: Engine,
+        client: Outlet,
+        agent: Outlet,
+        services: GoalServices,
+        traffic: Traffic,
+        trace: Trace | None = None,
     ) -> None:
-        self.traffic = Traffic()
         self.observers: list[Callable[[Fact], None]] = []
         self._engine = engine
+        self._traffic = traffic
         self._trace = trace
         self._services = services
         self._next: deque[Event] = deque()
@@ -88,9 +94,11 @@ class Relay:
             chunk = _read(source)
             if not chunk:
                 break
+            came = time.monotonic()
             for block in buffer.feed(chunk):
                 self._forward(block, way)
                 way.outlet.flush()
+            self._traffic.took(way.direction, time.monotonic() - came)
         rest = buffer.finish()
         if rest:
             self._forward(rest, way)
@@ -106,7 +114,7 @@ class Relay:
             self._sift(parts, list(map(peek, parts)), way)
         elif self._trace is None and self._is_quiet(block, envelopes, way):
             way.outlet.put(block)
-            self.traffic.count(way.direction, "relayed", len(envelopes), len(block))
+            self._traffic.count(way.direction, "relayed", len(envelopes), len(block))
         else:
             self._sift(lines(bytes(block)), envelopes, way)
 
@@ -120,7 +128,7 @@ class Relay:
         start = 0
         for index, (part, envelope) in enumerate(zip(parts, envelopes, strict=True)):
             if envelope is None:
-                self.traffic.malformed[way.direction] += not part.isspace()
+                self._miss(part, way)
             elif way.concerns(envelope) or ((mark := way.mark()) is not None and mark in part):
                 self._pass_on(parts[start:index], way)
                 self._handle(part, envelope, way)
@@ -133,10 +141,15 @@ class Relay:
             return
         run = parts[0] if len(parts) == 1 else b"".join(parts)
         way.outlet.put(run)
-        self.traffic.count(way.direction, "relayed", len(parts), len(run))
+        self._traffic.count(way.direction, "relayed", len(parts), len(run))
         if self._trace is not None:
             for part in parts:
                 self._trace(way.direction, "relayed", part)
+
+    def _miss(self, part: bytes, way: _Way) -> None:
+        """Count a line that is no message, unless it is empty."""
+        if not part.isspace():
+            self._traffic.malformed(way.direction)
 
     def _handle(self, line: bytes, envelope: Envelope, way: _Way) -> None:
         with self._lock:
@@ -154,6 +167,15 @@ class Relay:
         """Take what happened elsewhere to the engine, from any thread."""
         with self._lock:
             self._take(event)
+
+    def tell(self, fact: Fact) -> None:
+        """Tell the observers a fact, from any thread."""
+        with self._lock:
+            self._record(fact)
+
+    def _record(self, fact: Fact) -> None:
+        for observe in self.observers:
+            observe(fact)
 
     def _take(self, event: Event) -> None:
         self._next.append(event)
@@ -173,8 +195,7 @@ class Relay:
 
     def _serve(self, action: act.Action) -> None:
         if isinstance(action, act.Record):
-            for observe in self.observers:
-                observe(action.fact)
+            self._record(action.fact)
         elif isinstance(action, act.SetTimer):
             self._timers.set(action.key, action.after)
         elif isinstance(action, act.FollowLog | act.ReadLog | act.LeaveLog):
@@ -195,7 +216,7 @@ class Relay:
         self._count(way, treatment, line)
 
     def _count(self, way: _Way, treatment: Treatment, line: bytes) -> None:
-        self.traffic.count(way.direction, treatment, 1, len(line))
+        self._traffic.count(way.direction, treatment, 1, len(line))
         if self._trace is not None:
             self._trace(way.direction, treatment, line)
 

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
 
 from goalproxy.mappers import KINDS, choose, kind_of, wants_air
+from goalproxy.metrics.observer import Observer
 from goalproxy.proxy.core.connection import Policy, ToolServer
 from goalproxy.proxy.core.driver import Limits
 from goalproxy.proxy.core.engine import Engine
+from goalproxy.proxy.core.facts import AgentExited
 from goalproxy.proxy.settings import Settings
+from goalproxy.proxy.version import version
 
 from .agent_version import version_of
 from .goal_services import GoalServices
@@ -24,11 +30,14 @@ from .log import Log, complain
 from .outlet import Outlet
 from .pipes import widen
 from .process import AgentProcess
+from .registry import OFF, Registration, Unusable, default_directory
 from .relay import Relay
+from .traffic import Traffic
 
 _STDIN, _STDOUT = 0, 1
 _CLIENT_GONE_GRACE = 2.0
 """Seconds an agent has to end by itself once its client is gone for good, input and output."""
+_ENDING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
 _LAST_WORDS = 1.0
 """Seconds to read what a process outside the agent's group may still write to the agent's output."""
 
@@ -41,19 +50,41 @@ def serve(process: AgentProcess, command: Sequence[str], settings: Settings, lis
     engine = Engine(
         policy(command, settings, services.tools), choose, os.urandom(8).hex(), lambda: os.urandom(16).hex()
     )
-    relay = Relay(engine, client, Outlet(process.stdin), services, log.message if log.traces else None)
+    table = _register(settings).table
+    observer = Observer(table, version())
+    relay = Relay(engine, client, Outlet(process.stdin), services, Traffic(table), log.message if log.traces else None)
     services.emit = relay.take
-    relay.observers += [services.observe, log.fact]
+    relay.observers += [services.observe, log.fact, observer]
     if listener is not None:
         from . import admin  # noqa: PLC0415 - only where it is wanted
 
         complain(f"metrics on {admin.url(listener)}/metrics")
-        observer, registry = admin.telemetry(relay.traffic)
-        relay.observers.append(observer)
-        admin.serve(listener, registry)
+        admin.serve(listener, admin.registry_of(table.read))
     status = _supervise(process, relay, client)
+    relay.tell(AgentExited(_outcome(process, status)))
     services.end()
     return status
+
+
+def _register(settings: Settings) -> Registration:
+    """A place for the numbers of this sidecar, in the directory where the exporter looks, if that can be."""
+    if settings.registry == OFF:
+        return Registration(None)
+    directory = Path(settings.registry) if settings.registry else default_directory()
+    try:
+        return Registration(directory)
+    except Unusable as error:
+        complain(f"cannot leave metrics in {directory}: {error}")
+        return Registration(None)
+
+
+def _outcome(process: AgentProcess, status: int) -> Literal["ended", "stopped", "failed", "killed"]:
+    """How the agent ended, for who counts."""
+    if status == 0:
+        return "ended"
+    if process.asked or process.signals & _ENDING:
+        return "stopped"
+    return "failed" if status > 0 else "killed"
 
 
 def policy(command: Sequence[str], settings: Settings, tools: Callable[[], ToolServer] | None = None) -> Policy:

@@ -26,6 +26,7 @@ ENDING = frozenset({CLOSE, DELETE})
 SESSION_INFO = "session_info_update"
 COMMANDS = "available_commands_update"
 STATE = "state_update"
+USAGE = "usage_update"
 MESSAGE_CHUNK = "agent_message_chunk"
 
 INVALID_PARAMS = -32602

@@ -4,11 +4,10 @@ import json
 
 import pytest
 
-from goalproxy.proxy.core.facts import GoalChanged
-from goalproxy.proxy.goal.changes import GoalRestored, GoalStarted, GoalStopped, StatusChanged, TimeUsed
+from goalproxy.proxy.goal.changes import GoalRestored, GoalStarted, StatusChanged, TimeUsed
 
 from ..agents import plain, plain_at_work
-from ..transcript import Play
+from ..transcript import Play, changes, outcomes
 
 IMAGE = {"type": "image", "mimeType": "image/png", "data": "AAAA"}
 OWN = 'update {"sessionUpdate": "session_info_update", "_meta": {"goal": {"objective": "Mine", "status": "active"}}}'
@@ -57,7 +56,7 @@ def test_a_goal_command_is_answered_at_once_and_starts_the_work() -> None:
         agent  << round $1 1
         client << goal {"iterations": 1}
     """)
-    assert play.facts.count(GoalChanged("emulated", GoalStarted())) == 1
+    assert changes(play, GoalStarted) == [GoalStarted()]
 
 
 def test_content_beside_a_command_goes_with_the_first_round_alone() -> None:
@@ -283,9 +282,8 @@ def test_a_session_that_is_loaded_again_has_its_goal_paused() -> None:
         agent  << round $2 2
         client << goal {{"iterations": 2}}
     """)
-    told = [fact.change for fact in play.facts if isinstance(fact, GoalChanged)]
-    assert told[:2] == [GoalRestored(), StatusChanged(None, "paused")]
-    assert not [change for change in told if isinstance(change, TimeUsed)], "time is told once"
+    assert changes(play, GoalRestored, StatusChanged)[:2] == [GoalRestored(), StatusChanged(None, "paused")]
+    assert changes(play, TimeUsed) == [], "time is told once"
 
 
 def test_the_client_may_want_a_goal_to_go_on_after_loading() -> None:
@@ -368,7 +366,7 @@ def test_a_session_that_is_closed_gets_no_rounds_and_keeps_its_goal_in_the_store
         timers
     """)
     assert play.stores[-1] is not None
-    assert play.facts[-1] == GoalChanged("emulated", StatusChanged("active", None))
+    assert changes(play, StatusChanged)[-1] == StatusChanged("active", None)
 
 
 def test_the_end_of_a_round_of_a_closed_session_is_not_that_of_the_session_opened_again() -> None:
@@ -403,7 +401,7 @@ def test_what_is_kept_is_answered_when_the_agent_ends() -> None:
         client << result 3 {"stopReason": "cancelled"}
         timers
     """)
-    assert GoalChanged("emulated", GoalStopped("ended_unknown")) in play.facts
+    assert outcomes(play) == ["ended_unknown"]
 
 
 # The agent's own goals

@@ -5,13 +5,14 @@ import json
 from goalproxy.proxy.core.driver import Driver, Limits
 from goalproxy.proxy.core.permissions import is_goal_tool
 from goalproxy.proxy.core.session import Session
+from goalproxy.proxy.goal.tracker import Tracker
 
 ARGUMENTS = {"goal_id": "goal-1", "revision": 2, "action": "complete", "reason": "done"}
 
 
 def session() -> Session:
     """Return a session with the tools and a goal."""
-    made = Session("s")
+    made = Session("s", Tracker())
     made.tool_titles = frozenset({"goal_update_goal"})
     made.driver = Driver(Limits())
     made.driver.set("goal-1", "Ship it", 1)

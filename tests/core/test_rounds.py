@@ -6,11 +6,11 @@ import pytest
 
 from goalproxy.proxy.core.connection import Policy
 from goalproxy.proxy.core.driver import Limits
-from goalproxy.proxy.core.facts import GoalChanged, RoundEnded
+from goalproxy.proxy.core.facts import RoundEnded
 from goalproxy.proxy.goal.changes import RoundStarted
 
 from ..agents import plain, plain_at_work
-from ..transcript import Play
+from ..transcript import Play, changes
 
 DONE = 'result $1 {"stopReason": "end_turn"}'
 
@@ -61,7 +61,7 @@ def test_a_goal_works_round_after_round_until_its_last_line_says_that_it_is_reac
         timers
     """)
     assert outcomes(play) == ["end_turn", "end_turn"]
-    assert sum(fact == GoalChanged("emulated", RoundStarted()) for fact in play.facts) == 2
+    assert changes(play, RoundStarted) == [RoundStarted()] * 2
 
 
 def test_no_round_begins_while_the_clients_turn_runs() -> None:

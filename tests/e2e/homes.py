@@ -116,7 +116,7 @@ def environment(agent: Agent, home: Path, url: str) -> dict[str, str]:
     node = node_22() if agent.needs_node_22 else None
     if node is not None:
         env["PATH"] = f"{node.parent}{os.pathsep}{env['PATH']}"
-    return env | {"HOME": str(home)} | kit_of(agent).furnish(agent, home, url)
+    return env | {"HOME": str(home), "XDG_RUNTIME_DIR": str(home)} | kit_of(agent).furnish(agent, home, url)
 
 
 def kit_of(agent: Agent) -> Kit:

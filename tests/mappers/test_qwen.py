@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from goalproxy.mappers.base import Agent, View
 from goalproxy.mappers.qwen import Qwen
-from goalproxy.proxy.core.facts import GoalChanged
 from goalproxy.proxy.goal.changes import RoundStarted
 from goalproxy.proxy.goal.command import parse
 
 from ..core.log_play import LogPlay, qwen
-from ..transcript import START
+from ..transcript import START, changes
 
 CONTROL, CLEAR, GET = (f"qwen/control/session/goal/{word}" for word in ("control", "clear", "get"))
 MAPPER = Qwen(Agent("qwen-code", "0.24.4", {}))
@@ -155,9 +154,7 @@ def test_rounds_are_counted_by_qwens_own_count() -> None:
     play = at_work()
     for line in ("notify _qwencode/start_turn {}", "notify _qwencode/end_turn {}", chunk(snapshot(turnCount=2))):
         play.feed("agent", line)
-    assert [fact for fact in play.facts if fact == GoalChanged("native", RoundStarted())] == [
-        GoalChanged("native", RoundStarted())
-    ] * 2
+    assert changes(play, RoundStarted) == [RoundStarted()] * 2
 
 
 # Its grammar

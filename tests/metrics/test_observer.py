@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from goalproxy.metrics import catalogue
+from goalproxy.metrics.exposition import SeriesCollector
 from goalproxy.metrics.observer import Observer, agent_label
-from goalproxy.metrics.traffic import TrafficCollector
 from goalproxy.proxy.core import facts
 from goalproxy.proxy.core.facts import Fact
 from goalproxy.proxy.goal import changes
 
+from .memory import table
+
+CREATED, NOW = 1_700_000_000_000, 1_700_000_090_500
 IDENTIFIED = facts.AgentIdentified("@agentclientprotocol/codex-acp", "2.6.0", 1, "AIR", "because")
 
 
 def told(*found: Fact) -> CollectorRegistry:
     """A registry whose observer was told facts."""
-    registry = CollectorRegistry()
-    observer = Observer(registry, "1.2.3")
+    series, registry = table(), CollectorRegistry()
+    registry.register(SeriesCollector(series.read))
+    observer = Observer(series, "1.2.3")
     for fact in found:
         observer(fact)
     return registry
@@ -26,11 +32,12 @@ def told(*found: Fact) -> CollectorRegistry:
 
 def native(*found: changes.Change) -> list[Fact]:
     """Changes of a goal that the agent keeps."""
-    return [facts.GoalChanged("native", change) for change in found]
+    return [facts.GoalChanged("native", change, NOW) for change in found]
 
 
 AGENT = {"agent": "codex-acp"}
 OWNED = {**AGENT, "owner": "native"}
+STOPPED = changes.GoalStopped("complete", CREATED, 3, 4000)
 
 
 @pytest.mark.parametrize(
@@ -40,12 +47,8 @@ OWNED = {**AGENT, "owner": "native"}
         (native(changes.GoalRestored()), "goalproxy_goals_restored_total", OWNED, 1),
         (native(changes.GoalStopped("blocked")), "goalproxy_goals_finished_total", {**OWNED, "outcome": "blocked"}, 1),
         (native(changes.RoundStarted(), changes.RoundStarted()), "goalproxy_goal_iterations_total", OWNED, 2),
-        (
-            native(changes.TokensUsed(7), changes.TokensUsed(5)),
-            "goalproxy_goal_tokens_total",
-            {**OWNED, "kind": "total"},
-            12,
-        ),
+        (native(changes.TokensUsed(7), changes.TokensUsed(5)), "goalproxy_goal_tokens_total", OWNED, 12),
+        (native(changes.CostUsed(0.25, "EUR")), "goalproxy_goal_cost_total", {**OWNED, "currency": "EUR"}, 0.25),
         (native(changes.TimeUsed(3)), "goalproxy_goal_active_seconds_total", OWNED, 3),
         (native(changes.LateReport()), "goalproxy_goal_reports_ignored_total", AGENT, 1),
         (native(changes.UnknownStatus()), "goalproxy_goal_statuses_unknown_total", AGENT, 1),
@@ -61,18 +64,44 @@ OWNED = {**AGENT, "owner": "native"}
             {**AGENT, "word": "pause", "answered_by": "agent"},
             1,
         ),
-        ([facts.RoundEnded("end_turn", 500)], "goalproxy_goal_rounds_ended_total", {**AGENT, "outcome": "end_turn"}, 1),
-        ([facts.RoundEnded("error", 500)], "goalproxy_goal_round_seconds_total", {**AGENT, "outcome": "error"}, 0.5),
+        (
+            [facts.RoundEnded("error", 500)],
+            "goalproxy_goal_round_duration_seconds_count",
+            {**AGENT, "outcome": "error"},
+            1,
+        ),
+        (
+            [facts.RoundEnded("error", 500)],
+            "goalproxy_goal_round_duration_seconds_sum",
+            {**AGENT, "outcome": "error"},
+            0.5,
+        ),
+        ([facts.RoundSpoke(1500)], "goalproxy_goal_round_first_output_seconds_sum", AGENT, 1.5),
+        (native(STOPPED), "goalproxy_goal_duration_seconds_sum", {**OWNED, "outcome": "complete"}, 90.5),
+        (native(STOPPED), "goalproxy_goal_duration_seconds_bucket", {**OWNED, "outcome": "complete", "le": "60.0"}, 0),
+        (native(STOPPED), "goalproxy_goal_duration_seconds_bucket", {**OWNED, "outcome": "complete", "le": "300.0"}, 1),
+        (native(STOPPED), "goalproxy_goal_rounds_bucket", {**OWNED, "outcome": "complete", "le": "3.0"}, 1),
+        (native(STOPPED), "goalproxy_goal_rounds_bucket", {**OWNED, "outcome": "complete", "le": "2.0"}, 0),
+        (native(STOPPED), "goalproxy_goal_used_tokens_sum", {**OWNED, "outcome": "complete"}, 4000),
+        ([facts.GoalsStand(most_rounds=7)], "goalproxy_goal_most_rounds", AGENT, 7),
+        ([facts.GoalsStand(budget_used=0.5)], "goalproxy_goal_budget_used_ratio", AGENT, 0.5),
+        ([facts.GoalsStand(idle_since=NOW)], "goalproxy_goal_idle_since_timestamp_seconds", AGENT, NOW / 1000),
+        ([facts.AgentExited("killed")], "goalproxy_agent_exits_total", {**AGENT, "outcome": "killed"}, 1),
         ([facts.BackedOff(1500), facts.BackedOff(500)], "goalproxy_goal_backoff_seconds_total", AGENT, 2),
-        ([facts.OwnedGoalStopped("no-progress")], "goalproxy_goal_stops_total", {**AGENT, "code": "no-progress"}, 1),
+        ([facts.OwnedGoalStopped("no-progress")], "goalproxy_goal_stops_total", {**AGENT, "reason": "no-progress"}, 1),
         (
             [facts.ToolAnswered("update_goal", "stale-revision")],
             "goalproxy_goal_tool_calls_total",
             {**AGENT, "tool": "update_goal", "result": "stale-revision"},
             1,
         ),
-        ([facts.CheckRan(passed=True)], "goalproxy_goal_checks_total", {**AGENT, "result": "passed"}, 1),
-        ([facts.CheckRan(passed=False)], "goalproxy_goal_checks_total", {**AGENT, "result": "failed"}, 1),
+        ([facts.CheckRan(True, 2000)], "goalproxy_goal_check_duration_seconds_sum", {**AGENT, "result": "passed"}, 2),
+        (
+            [facts.CheckRan(False, 2000)],
+            "goalproxy_goal_check_duration_seconds_count",
+            {**AGENT, "result": "failed"},
+            1,
+        ),
         ([facts.NotRewritten("initialize")], "goalproxy_relay_not_rewritten_total", {"method": "initialize"}, 1),
         ([], "goalproxy_agent_up", AGENT, 1),
         ([facts.AgentEnded()], "goalproxy_agent_up", AGENT, 0),
@@ -103,8 +132,31 @@ def test_goals_move_from_status_to_status() -> None:
 
 def test_what_was_not_told_is_absent() -> None:
     page = generate_latest(told(IDENTIFIED)).decode()
-    samples = {line.split("{")[0] for line in page.splitlines() if not line.startswith("#")}
-    assert samples == {"goalproxy_agent_up", "goalproxy_agent_info", "goalproxy_build_info"}
+    samples = {re.split("[{ ]", line)[0] for line in page.splitlines() if not line.startswith("#")}
+    assert samples == {
+        "goalproxy_sidecars_started_total",
+        "goalproxy_agent_up",
+        "goalproxy_agent_info",
+        "goalproxy_build_info",
+    }
+
+
+def test_a_stop_of_a_goal_of_which_little_is_known_is_in_no_histogram() -> None:
+    page = generate_latest(told(IDENTIFIED, *native(changes.GoalStopped("complete")))).decode()
+    assert "goalproxy_goals_finished_total{" in page
+    assert not {"goalproxy_goal_duration_seconds_", "goalproxy_goal_rounds_", "goalproxy_goal_used_tokens_"} & {
+        line.split("{")[0].rpartition("_")[0] + "_" for line in page.splitlines() if not line.startswith("#")
+    }
+
+
+def test_how_active_goals_stand_is_gone_when_none_is_left() -> None:
+    registry = told(IDENTIFIED, facts.GoalsStand(7, 0.5, NOW), facts.GoalsStand())
+    for name in (
+        "goalproxy_goal_most_rounds",
+        "goalproxy_goal_budget_used_ratio",
+        "goalproxy_goal_idle_since_timestamp_seconds",
+    ):
+        assert registry.get_sample_value(name, AGENT) is None
 
 
 def test_an_agent_that_introduces_itself_again_is_one_agent() -> None:
@@ -122,29 +174,23 @@ def test_an_agents_name_as_a_label_is_bounded(name: str, label: str) -> None:
     assert agent_label(name) == label
 
 
-class Counts:
-    """A relay path that counted."""
-
-    def __init__(self) -> None:
-        self.messages = {("client_to_agent", "relayed"): 3, ("client_to_agent", "injected"): 0}
-        self.bytes = {("client_to_agent", "relayed"): 99}
-        self.malformed = {"agent_to_client": 1}
-
-
-def test_traffic_is_read_when_it_is_asked_for() -> None:
-    registry = CollectorRegistry()
-    registry.register(TrafficCollector(Counts()))
-    relayed = {"direction": "client_to_agent", "treatment": "relayed"}
-    assert registry.get_sample_value("goalproxy_relay_messages_total", relayed) == 3
-    assert registry.get_sample_value("goalproxy_relay_messages_total", {**relayed, "treatment": "injected"}) == 0
-    assert registry.get_sample_value("goalproxy_relay_bytes_total", relayed) == 99
-    assert registry.get_sample_value("goalproxy_relay_malformed_lines_total", {"direction": "agent_to_client"}) == 1
-
-
 def test_the_catalogue_names_each_metric_once_and_by_the_rules() -> None:
     names = [metric.name for metric in catalogue.CATALOGUE]
     assert len(set(names)) == len(names)
     assert all(metric.name.startswith("goalproxy_") and metric.help.endswith(".") for metric in catalogue.CATALOGUE)
     assert all(metric.name.endswith("_total") == (metric.kind == "counter") for metric in catalogue.CATALOGUE)
     labels = {label for metric in catalogue.CATALOGUE for label in metric.labels}
-    assert not labels & {"session", "session_id", "objective", "cwd", "reason"}
+    assert not labels & {"session", "session_id", "objective", "cwd"}
+
+
+def test_the_unit_of_a_metric_is_in_its_name() -> None:
+    for metric in catalogue.CATALOGUE:
+        name = metric.name.removesuffix("_total")
+        for unit in ("seconds", "tokens", "bytes", "ratio"):
+            assert name.endswith(f"_{unit}") == (metric.unit == unit), metric.name
+
+
+def test_buckets_are_of_histograms_and_rise() -> None:
+    for metric in catalogue.CATALOGUE:
+        assert bool(metric.buckets) == (metric.kind == "histogram"), metric.name
+        assert sorted(set(metric.buckets)) == list(metric.buckets), metric.name

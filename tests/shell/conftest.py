@@ -29,7 +29,7 @@ class Start(Protocol):
 def clean_environment(home: Path) -> dict[str, str]:
     """The environment without settings of goalproxy, with an empty home."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GOALPROXY_", "XDG_"))}
-    return {**kept, "HOME": str(home)}
+    return {**kept, "HOME": str(home), "XDG_RUNTIME_DIR": str(home)}
 
 
 @pytest.fixture

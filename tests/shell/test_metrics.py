@@ -88,6 +88,7 @@ def _old_session(client: Client, session: str) -> None:
     client.prompt(session, "/goal Secret seven")
 
 
+_STOPS = {"complete": 1, "blocked": 1, "limited": 1, "cleared": 1, "replaced": 2, "ended_unknown": 1}
 EXPECTED = {
     key("goalproxy_goals", **_NATIVE, status="active"): 0,
     key("goalproxy_goals", **_NATIVE, status="paused"): 1,
@@ -96,13 +97,14 @@ EXPECTED = {
     key("goalproxy_goals", **_NATIVE, status="limited"): 0,
     key("goalproxy_goals_started_total", **_NATIVE): 6,
     key("goalproxy_goals_restored_total", **_NATIVE): 1,
-    key("goalproxy_goals_finished_total", **_NATIVE, outcome="complete"): 1,
-    key("goalproxy_goals_finished_total", **_NATIVE, outcome="blocked"): 1,
-    key("goalproxy_goals_finished_total", **_NATIVE, outcome="limited"): 1,
-    key("goalproxy_goals_finished_total", **_NATIVE, outcome="cleared"): 1,
-    key("goalproxy_goals_finished_total", **_NATIVE, outcome="replaced"): 2,
-    key("goalproxy_goals_finished_total", **_NATIVE, outcome="ended_unknown"): 1,
-    key("goalproxy_goal_tokens_total", **_NATIVE, kind="total"): 200,
+    **{key("goalproxy_goals_finished_total", **_NATIVE, outcome=outcome): number for outcome, number in _STOPS.items()},
+    **{
+        key("goalproxy_goal_duration_seconds_count", **_NATIVE, outcome=outcome): number
+        for outcome, number in {**_STOPS, "replaced": 1}.items()  # The age of the one that was restored is not known.
+    },
+    key("goalproxy_goal_used_tokens_count", **_NATIVE, outcome="replaced"): 1,
+    key("goalproxy_goal_used_tokens_count", **_NATIVE, outcome="complete"): 1,
+    key("goalproxy_goal_tokens_total", **_NATIVE): 200,
     key("goalproxy_goal_active_seconds_total", **_NATIVE): 12,
     key("goalproxy_goal_reports_ignored_total", agent="robo"): 1,
     key("goalproxy_goal_statuses_unknown_total", agent="robo"): 1,
@@ -120,11 +122,12 @@ EXPECTED = {
     key("goalproxy_goal_commands_total", agent="robo", word="set", answered_by="agent"): 1,
     key("goalproxy_relay_malformed_lines_total", direction="client_to_agent"): 1,
     key("goalproxy_relay_malformed_lines_total", direction="agent_to_client"): 1,
+    key("goalproxy_sidecars_started_total"): 1,
     key("goalproxy_agent_up", agent="robo"): 1,
     key("goalproxy_agent_info", agent="robo", version="3.2.1", protocol="1", dialect="neutral"): 1,
     key("goalproxy_build_info", version=version("goalproxy")): 1,
 }
-"""Every sample after the session, but for messages and bytes."""
+"""Every sample after the session, but for the relay path's; of histograms, how many values they have."""
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +146,8 @@ def test_each_number_of_goals_is_right_and_nothing_else_is_there(told: Told) -> 
         sample: value
         for sample, value in told.samples.items()
         if not sample[0].startswith(("process_", "goalproxy_relay_messages", "goalproxy_relay_bytes"))
-        and not sample[0].endswith("_created")
+        and not sample[0].endswith(("_bucket", "_sum"))
+        and not sample[0].startswith("goalproxy_relay_latency")
     }
     assert counted == EXPECTED
 
@@ -161,7 +165,9 @@ def test_every_line_is_counted_once(told: Told) -> None:
 
 def test_the_page_has_no_metric_beside_the_catalogue(told: Told) -> None:
     names = {metric.name for metric in CATALOGUE}
-    assert {name for name, _ in told.samples if not name.startswith("process_")} <= names
+    ends = ("_bucket", "_count", "_sum")
+    samples = {f"{metric.name}{end}" for metric in CATALOGUE for end in (ends if metric.buckets else ("",))}
+    assert {name for name, _ in told.samples if not name.startswith("process_")} <= samples
     described = {line.split()[2] for line in told.page.splitlines() if line.startswith("# HELP goalproxy_")}
     assert described == names
 
@@ -192,7 +198,7 @@ def test_usage_that_a_snapshot_leaves_out_is_not_counted_again(start: Start) -> 
     client.agent_reports(session, {**goal, "status": "paused"})
     client.agent_reports(session, {**goal, "tokensUsed": 200, "timeUsedSeconds": 12})
     samples = admin.samples()
-    assert samples[key("goalproxy_goal_tokens_total", **_NATIVE, kind="total")] == 200
+    assert samples[key("goalproxy_goal_tokens_total", **_NATIVE)] == 200
     assert samples[key("goalproxy_goal_active_seconds_total", **_NATIVE)] == 12
     sidecar.finish()
 

@@ -15,13 +15,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from goalproxy.mappers import choose
+from goalproxy.metrics.catalogue import BYTES, MESSAGES
+from goalproxy.metrics.series import Key
 from goalproxy.proxy.core.connection import Policy
 from goalproxy.proxy.core.engine import Engine
 from goalproxy.proxy.settings import Settings
 from goalproxy.proxy.shell.goal_services import GoalServices
 from goalproxy.proxy.shell.outlet import Outlet
 from goalproxy.proxy.shell.relay import Relay, Trace
+from goalproxy.proxy.shell.traffic import Traffic
 
+from ..metrics.memory import table
 from .corpus import CORPUS
 from .rig import difference
 
@@ -39,18 +43,21 @@ CHUNKS = st.lists(
 )
 
 
-def _relay(outlet: int, *, from_client: bool, trace: Trace | None) -> Relay:
+def _relay(outlet: int, traffic: Traffic, *, from_client: bool, trace: Trace | None) -> Relay:
     other = Outlet(-1)
     client, agent = (other, Outlet(outlet)) if from_client else (Outlet(outlet), other)
     engine = Engine(Policy(), choose, "token", lambda: "secret")
-    return Relay(engine, client, agent, GoalServices(Settings()), trace)
+    return Relay(engine, client, agent, GoalServices(Settings()), traffic, trace)
 
 
-def _through(chunks: Sequence[bytes], *, from_client: bool, trace: Trace | None) -> tuple[Relay, bytes]:
-    """Send chunks through a relay; the relay with its counts, and what came out."""
+def _through(
+    chunks: Sequence[bytes], *, from_client: bool, trace: Trace | None
+) -> tuple[dict[Key, tuple[float, ...]], bytes]:
+    """Send chunks through a relay; what it counted, and what came out."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     outcome, inlet = os.pipe()
-    relay = _relay(inlet, from_client=from_client, trace=trace)
+    counts = table()
+    relay = _relay(inlet, Traffic(counts), from_client=from_client, trace=trace)
     with ours, theirs:
         for chunk in chunks:
             ours.send(chunk)
@@ -59,7 +66,7 @@ def _through(chunks: Sequence[bytes], *, from_client: bool, trace: Trace | None)
     if not from_client:
         os.close(inlet)
     with open(outcome, "rb") as stream:
-        return relay, stream.read()
+        return counts.read(), stream.read()
 
 
 @pytest.mark.parametrize("from_client", [True, False], ids=["client to agent", "agent to client"])
@@ -71,12 +78,12 @@ def test_any_bytes_in_any_chunks_come_out_as_the_same_bytes(
 ) -> None:
     logged: list[bytes] = []
     trace: Trace | None = (lambda _direction, _treatment, line: logged.append(line)) if traced else None
-    relay, out = _through(chunks, from_client=from_client, trace=trace)
+    counted, out = _through(chunks, from_client=from_client, trace=trace)
     sent = b"".join(chunks)
     assert not difference(out, sent)
     direction = "client_to_agent" if from_client else "agent_to_client"
-    assert relay.traffic.bytes[direction, "relayed"] == len(sent), "every byte is counted once"
-    unfinished = not sent.endswith(b"\n") and bool(sent)
-    assert relay.traffic.messages[direction, "relayed"] == sent.count(b"\n") + unfinished, "every line is counted once"
+    assert counted[BYTES.name, direction, "relayed"] == (len(sent),), "every byte is counted once"
+    lines = sent.count(b"\n") + (not sent.endswith(b"\n") and bool(sent))
+    assert counted[MESSAGES.name, direction, "relayed"] == (lines,), "every line is counted once"
     if traced:
         assert b"\n".join(line.removesuffix(b"\n") for line in logged) == sent.removesuffix(b"\n")

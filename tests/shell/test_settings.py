@@ -28,6 +28,7 @@ _VALUES: dict[str, tuple[object, object, object]] = {
     "check": ("true", "false", "make test"),
     "check_timeout": (0.5, 1.5, 3.0),
     "store": ("/a", "/b", "/c"),
+    "registry": ("/a", "/b", "off"),
     "log_level": ("debug", "info", "error"),
     "log_format": ("text", "json", "text"),
     "log_content": (True, False, True),

@@ -1,0 +1,138 @@
+"""Values of metrics in a block of memory that others can read at any time, and after its writer has died.
+
+The layout, in the byte order of the machine, everything at a multiple of 8 bytes::
+
+    8 bytes   MAGIC
+    uint64    how many bytes are used, these 16 included; written last, so that no half-written series is ever read
+    series:   uint32 length of the key, uint32 number of values, the key (JSON: name, labels…), padding, doubles
+
+A counter or a gauge has one value. A histogram has the count of each bucket, that of infinity, and the sum. A gauge
+that is no number is absent. A series is never moved or taken away, so its place can be kept.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isnan, nan
+from typing import Final
+
+import msgspec
+
+from .catalogue import Metric
+
+MAGIC: Final = b"GOALPX1\n"
+FIRST_SIZE: Final = 1 << 16
+"""Bytes to begin with. Untouched pages cost nothing, and what a sidecar has to tell is seldom more."""
+_HEAD: Final = 16
+_ENTRY: Final = struct.Struct("=II")
+_USED: Final = struct.Struct("=Q")
+_MOST_VALUES: Final = 1000
+
+Key = tuple[str, ...]
+"""The name of a metric and the values of its labels, in the order of the catalogue."""
+Values = Mapping[Key, Sequence[float]]
+
+
+class Unreadable(ValueError):
+    """Memory that holds no series, or is damaged."""
+
+
+class SeriesTable:
+    """Writes series into memory. ``memory`` gives a block of at least so many bytes, with what it had before in it.
+
+    ``values`` are the doubles of the whole block, to be looked up anew for each change. Threads may change different
+    places at the same time; new places are made by one thread at a time.
+    """
+
+    def __init__(self, memory: Callable[[int], memoryview]) -> None:
+        self._memory = memory
+        self._places: dict[Key, int] = {}
+        self._map(FIRST_SIZE)
+        self._block[:8] = MAGIC
+        self._used = _HEAD
+        self._publish()
+
+    def place(self, key: Key, count: int = 1) -> int:
+        """Where the first value of a series is, among ``values``; a new series begins with zeros."""
+        found = self._places.get(key)
+        return self._make(key, count) if found is None else found
+
+    def add(self, metric: Metric, amount: float, *labels: str) -> None:
+        """Raise a counter."""
+        place = self.place((metric.name, *labels))
+        self.values[place] += amount
+
+    def set(self, metric: Metric, value: float, *labels: str) -> None:
+        """Set a gauge."""
+        place = self.place((metric.name, *labels))
+        self.values[place] = value
+
+    def observe(self, metric: Metric, value: float, *labels: str) -> None:
+        """Enter a value into a histogram."""
+        place = self.place((metric.name, *labels), len(metric.buckets) + 2)
+        values = self.values
+        values[place + bisect_left(metric.buckets, value)] += 1
+        values[place + len(metric.buckets) + 1] += value
+
+    def clear(self, metric: Metric) -> None:
+        """Take all values of a gauge away."""
+        for key, place in self._places.items():
+            if key[0] == metric.name:
+                self.values[place] = nan
+
+    def read(self) -> dict[Key, tuple[float, ...]]:
+        """Everything that is in the table."""
+        return read(bytes(self._block[: self._used]))
+
+    def _make(self, key: Key, count: int) -> int:
+        text = msgspec.json.encode(key)
+        start = self._used
+        first = _padded(start + _ENTRY.size + len(text))
+        end = first + 8 * count
+        if end > len(self._block):
+            self._map(2 * end)
+        _ENTRY.pack_into(self._block, start, len(text), count)
+        self._block[start + _ENTRY.size : start + _ENTRY.size + len(text)] = text
+        self._used = end
+        self._publish()
+        self._places[key] = first // 8
+        return first // 8
+
+    def _publish(self) -> None:
+        _USED.pack_into(self._block, 8, self._used)
+
+    def _map(self, size: int) -> None:
+        self._block = self._memory(size)
+        self.values = self._block[: len(self._block) // 8 * 8].cast("d")
+
+
+def read(data: bytes) -> dict[Key, tuple[float, ...]]:
+    """The series in a copy of the memory. Raises Unreadable."""
+    if len(data) < _HEAD or data[:8] != MAGIC:
+        raise Unreadable("this holds no series")
+    (used,) = _USED.unpack_from(data, 8)
+    if used > len(data):
+        raise Unreadable(f"{used} bytes should be there, and {len(data)} are")
+    try:
+        found = dict(_entries(data, used))
+    except (struct.error, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unreadable(f"a series is damaged: {error}") from error
+    return {key: values for key, values in found.items() if not isnan(values[0])}
+
+
+def _entries(data: bytes, used: int) -> Iterator[tuple[Key, tuple[float, ...]]]:
+    place = _HEAD
+    while place < used:
+        length, count = _ENTRY.unpack_from(data, place)
+        first = _padded(place + _ENTRY.size + length)
+        if not 0 < count <= _MOST_VALUES:
+            raise Unreadable(f"a series has {count} values")
+        text = data[place + _ENTRY.size : place + _ENTRY.size + length]
+        yield msgspec.json.decode(text, type=tuple[str, ...]), struct.unpack_from(f"={count}d", data, first)
+        place = first + 8 * count
+
+
+def _padded(place: int) -> int:
+    return (place + 7) // 8 * 8
