@@ -188,7 +188,8 @@ class _Log:
         # A session's id is a file's name here, and must not lead anywhere else.
         safe = os.sep not in self._name and "\0" not in self._name
         try:
-            self._path = next(self._root.glob(f"*/{_literal(self._name)}"), None) if safe else None
+            named = self._root.glob(f"*/{_literal(self._name)}") if safe else iter(())
+            self._path = next((path for path in named if path.exists()), None)
         except (OSError, ValueError):
             self._path = None
         return self._path

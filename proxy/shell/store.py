@@ -24,8 +24,8 @@ _ATTEMPTS: Final = 3
 """How often a file is opened for one request: it may be damaged, and another process may replace it meanwhile."""
 _INSERT: Final = "INSERT INTO records (agent, session, written_at, goal) VALUES (?, ?, ?, ?)"
 _PRUNE: Final = """
-    DELETE FROM records WHERE agent = ?1 AND session = ?2 AND number <= (
-        SELECT number FROM records WHERE agent = ?1 AND session = ?2 ORDER BY number DESC LIMIT 1 OFFSET ?3
+    DELETE FROM records WHERE agent = :agent AND session = :session AND number <= (
+        SELECT number FROM records WHERE agent = :agent AND session = :session ORDER BY number DESC LIMIT 1 OFFSET :kept
     )
 """
 _SELECT: Final = (
@@ -107,9 +107,9 @@ class GoalStore:
 
     def _write(self, connection: sqlite3.Connection) -> bool:
         with transaction(connection):
-            for key, (now, text) in self._unsaved.items():
-                connection.execute(_INSERT, (*key, now, text))
-                connection.execute(_PRUNE, (*key, _KEPT))
+            for (agent, session), (now, text) in self._unsaved.items():
+                connection.execute(_INSERT, (agent, session, now, text))
+                connection.execute(_PRUNE, {"agent": agent, "session": session, "kept": _KEPT})
         return True
 
     def _newest(self, connection: sqlite3.Connection, key: _Key, session_id: str) -> OwnedGoal | None:

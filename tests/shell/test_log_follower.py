@@ -292,6 +292,16 @@ def test_link_that_leads_nowhere_is_no_log(tmp_path: Path) -> None:
     assert here.look() == Told("s", [], found=False, history=False)
 
 
+def test_link_that_leads_nowhere_hides_no_log(tmp_path: Path) -> None:
+    here = Desk(tmp_path)
+    append(here.log(), goal(1) + b"\n")
+    for number in range(9):
+        here.log(project=f"-{number}").symlink_to(tmp_path / "gone")
+    here.follow()
+    append(here.log(), goal(2) + b"\n")
+    assert here.look().lines == [goal(2)]
+
+
 def test_directory_with_the_name_of_a_log_is_survived(tmp_path: Path) -> None:
     here = Desk(tmp_path)
     here.log().mkdir()
