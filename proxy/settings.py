@@ -9,9 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
-
-from annotated_types import Ge, Gt
+from typing import Any, Final, Literal, NamedTuple
 
 from .errors import UsageError
 
@@ -33,16 +31,16 @@ class Settings(NamedTuple):
     """What a prompt of the client's does to a round of the proxy's that runs."""
     turns: Literal["detached", "held"] = "detached"
     """Whether the prompt that sets a goal is answered at once, or stays open until the goal stops."""
-    max_rounds: Annotated[int, Gt(0)] = 256
-    token_budget: Annotated[int, Gt(0)] | None = None
-    time_budget: Annotated[int, Gt(0)] | None = None
+    max_rounds: int = 256
+    token_budget: int | None = None
+    time_budget: int | None = None
     """Seconds that a goal may be active."""
-    min_interval: Annotated[float, Ge(0)] = 1.0
+    min_interval: float = 1.0
     """Seconds from the start of one round to the start of the next, at least."""
-    blocked_after: Annotated[int, Gt(0)] = 3
+    blocked_after: int = 3
     check: str | None = None
     """A command that has to succeed before a goal counts as complete."""
-    check_timeout: Annotated[float, Gt(0)] = 600.0
+    check_timeout: float = 600.0
     store: str | None = None
     """Where the proxy's own goals are kept; None for the usual place."""
     registry: str | None = None
@@ -51,6 +49,9 @@ class Settings(NamedTuple):
     log_format: Literal["text", "json"] = "text"
     log_content: bool = False
     """Whether logs may contain the text of messages: prompts, objectives, answers."""
+
+
+_POSITIVE: Final = ("max_rounds", "token_budget", "time_budget", "blocked_after", "check_timeout")
 
 
 def load(options: Mapping[str, Any], config: str | None, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -91,9 +92,19 @@ def _validate(values: dict[str, Any]) -> Settings:
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - only where something is set
 
     try:
-        return TypeAdapter(Settings).validate_python(values)
+        settings = TypeAdapter(Settings).validate_python(values)
     except ValidationError as error:
         first = error.errors()[0]
-        message = first["msg"].removeprefix("Value error, ")
         where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"the setting {where} is wrong: {message} (got {first['input']!r})") from error
+        raise _wrong(where, first["msg"].removeprefix("Value error, "), first["input"]) from error
+    for name in _POSITIVE:
+        number = getattr(settings, name)
+        if number is not None and not number > 0:
+            raise _wrong(name, "it must be greater than 0", number)
+    if not settings.min_interval >= 0:
+        raise _wrong("min_interval", "it must not be less than 0", settings.min_interval)
+    return settings
+
+
+def _wrong(name: str, message: str, value: object) -> UsageError:
+    return UsageError(f"the setting {name} is wrong: {message} (got {value!r})")

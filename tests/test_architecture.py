@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -86,6 +88,17 @@ def test_a_module_imports_only_what_its_room_may(name: str, tree: ast.Module) ->
 def test_only_the_command_line_imports_the_shell() -> None:
     users = {name for name, tree in modules() for imported in imports(name, tree) if ".proxy.shell" in f".{imported}"}
     assert {room_of(name) for name in users} <= {"proxy.cli", "proxy.options", "proxy.shell"}
+
+
+def test_the_way_to_the_agents_start_loads_nothing_slow() -> None:
+    slow = ["annotated_types", "pydantic", "typer", "hashlib", "aiohttp", "prometheus_client", "structlog"]
+    code = (
+        "import sys, goalproxy.proxy.cli, goalproxy.proxy.shell.run\n"
+        f"print(*(name for name in {slow} if name in sys.modules))"
+    )
+    # Isolated: what the tests themselves put into every process is no part of the program.
+    loaded = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.split() == []
 
 
 def test_files_are_small_and_say_what_they_are() -> None:

@@ -5,7 +5,6 @@ Everything is counted in rounds alone: what the user does between them never bri
 
 from __future__ import annotations
 
-import hashlib
 from typing import Literal
 
 from msgspec import Struct
@@ -55,7 +54,7 @@ class RoundBook:
 
     def __init__(self, interval: int) -> None:
         self._interval = interval
-        self._texts: list[bytes] = []
+        self._texts: list[str] = []
         self._empty = 0
         self._errors = 0
         self._quick = 0
@@ -84,11 +83,10 @@ class RoundBook:
         return Verdict("continue", delay=_ERROR_DELAY * 2 ** (self._errors - 1), reason=one_line(ended.error))
 
     def _stuck(self, ended: Ended) -> Verdict | None:
-        print_of = hashlib.sha256(" ".join(ended.text.split()).encode("utf-8", "surrogatepass")).digest()
-        silent = not ended.text.strip()
-        seen = print_of in self._texts
+        text = " ".join(ended.text.split())
+        silent, seen = not text, text in self._texts
         if not silent:
-            self._texts = [*self._texts, print_of][-_SAME_TEXTS:]
+            self._texts = [*self._texts, text][-_SAME_TEXTS:]
         elif ended.tools:
             self._texts = []
         self._empty = self._empty + 1 if ended.tools == 0 and (seen or silent) else 0

@@ -104,6 +104,19 @@ def test_a_wrong_file_is_refused_with_a_sentence_that_names_what_is_wrong(tmp_pa
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("value", ["0", "-1"])
+@pytest.mark.parametrize("name", ["max_rounds", "token_budget", "time_budget", "blocked_after", "check_timeout"])
+def test_numbers_have_to_be_positive(name: str, value: str) -> None:
+    with pytest.raises(UsageError, match=f"the setting {name} is wrong: it must be greater than 0"):
+        load({}, None, {f"GOALPROXY_{name.upper()}": value})
+
+
+@pytest.mark.parametrize("value", ["-0.1", "nan"])
+def test_an_interval_may_be_nothing_but_not_less(value: str) -> None:
+    with pytest.raises(UsageError, match="the setting min_interval is wrong: it must not be less than 0"):
+        load({}, None, {"GOALPROXY_MIN_INTERVAL": value})
+
+
 # The program itself
 
 
