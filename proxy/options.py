@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
+from . import settings
 from .errors import UsageError
 from .settings import Settings, load
 from .version import version
@@ -26,11 +27,11 @@ _DEFAULT = Settings()
 _ALONE = frozenset({"doctor", "--help", "--version", "--install-completion", "--show-completion"})
 """Words that make sense without an agent's command, or say themselves that it is missing."""
 _AgentKind = Annotated[
-    Literal["auto", "codex", "other"] | None,
+    settings.AgentKind | None,
     typer.Option(help=f"The agent's family, if its command line hides it. [default: {_DEFAULT.agent_kind}]"),
 ]
 _Goals = Annotated[
-    Literal["auto", "native", "emulated", "off"] | None,
+    settings.Goals | None,
     typer.Option(help=f"Who keeps goals; auto: the agent if it can, else goalproxy. [default: {_DEFAULT.goals}]"),
 ]
 _Config = Annotated[str | None, typer.Option(metavar="FILE", help="Read settings from this TOML file.")]
@@ -50,16 +51,16 @@ def sidecar(
         typer.Option(metavar="HOST:PORT", help="Serve /metrics there; port 0 takes a free one. [default: off]"),
     ] = None,
     on_cancel: Annotated[
-        Literal["pause", "turn"] | None,
+        settings.OnCancel | None,
         typer.Option(help=f"What session/cancel does to the goal, too. [default: {_DEFAULT.on_cancel}]"),
     ] = None,
     goals: _Goals = None,
     on_prompt: Annotated[
-        Literal["interrupt", "queue"] | None,
+        settings.OnPrompt | None,
         typer.Option(help=f"What a prompt does to a round that goalproxy runs. [default: {_DEFAULT.on_prompt}]"),
     ] = None,
     turns: Annotated[
-        Literal["detached", "held"] | None,
+        settings.Turns | None,
         typer.Option(
             help=f"Answer the prompt that sets a goal at once, or when the goal stops. [default: {_DEFAULT.turns}]"
         ),
@@ -112,11 +113,11 @@ def sidecar(
     agent_kind: _AgentKind = None,
     config: _Config = None,
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"] | None,
+        settings.LogLevel | None,
         typer.Option(help=f"Log to stderr from this level on. [default: {_DEFAULT.log_level}]"),
     ] = None,
     log_format: Annotated[
-        Literal["text", "json"] | None, typer.Option(help=f"How log lines look. [default: {_DEFAULT.log_format}]")
+        settings.LogFormat | None, typer.Option(help=f"How log lines look. [default: {_DEFAULT.log_format}]")
     ] = None,
     log_content: Annotated[
         bool | None, typer.Option("--log-content/--no-log-content", help="Let logs contain the text of messages.")

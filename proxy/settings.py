@@ -15,21 +15,29 @@ from .errors import UsageError
 
 PREFIX = "GOALPROXY_"
 
+AgentKind = Literal["auto", "codex", "other"]
+OnCancel = Literal["pause", "turn"]
+Goals = Literal["auto", "native", "emulated", "off"]
+OnPrompt = Literal["interrupt", "queue"]
+Turns = Literal["detached", "held"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["text", "json"]
+
 
 class Settings(NamedTuple):
     """Every setting with its default. The names are those of the options, the variables and the keys of the file."""
 
-    agent_kind: Literal["auto", "codex", "other"] = "auto"
+    agent_kind: AgentKind = "auto"
     """The family of the agent, where its command line hides it and it has to be known before it has said so."""
-    on_cancel: Literal["pause", "turn"] = "pause"
+    on_cancel: OnCancel = "pause"
     """Whether ``session/cancel`` pauses the goal, too, or stops the turn only."""
     admin: str | None = None
     """Where ``/metrics`` is served, as HOST:PORT; None for nowhere."""
-    goals: Literal["auto", "native", "emulated", "off"] = "auto"
+    goals: Goals = "auto"
     """Who may keep goals: the agent if it can and else the proxy, the agent alone, the proxy alone, or nobody."""
-    on_prompt: Literal["interrupt", "queue"] = "interrupt"
+    on_prompt: OnPrompt = "interrupt"
     """What a prompt of the client's does to a round of the proxy's that runs."""
-    turns: Literal["detached", "held"] = "detached"
+    turns: Turns = "detached"
     """Whether the prompt that sets a goal is answered at once, or stays open until the goal stops."""
     max_rounds: int = 256
     token_budget: int | None = None
@@ -45,8 +53,8 @@ class Settings(NamedTuple):
     """Where the proxy's own goals are kept; None for the usual place."""
     registry: str | None = None
     """The directory where sidecars leave their numbers for the exporter, or ``off``; None for the usual place."""
-    log_level: Literal["debug", "info", "warning", "error"] = "warning"
-    log_format: Literal["text", "json"] = "text"
+    log_level: LogLevel = "warning"
+    log_format: LogFormat = "text"
     log_content: bool = False
     """Whether logs may contain the text of messages: prompts, objectives, answers."""
 
