@@ -17,6 +17,7 @@ BLOCKED_MARKER = "GOAL-BLOCKED:"
 _SAME_TEXTS = 3
 _EMPTY_ROUNDS = 3
 _ERRORS = 3
+_QUICK_DELAY = 500
 _LONGEST_DELAY = 300_000
 _ERROR_DELAY = 5_000
 _LIMITS = ("rate limit", "usage limit", "quota", "too many requests", "insufficient credit", "insufficient balance")
@@ -80,7 +81,8 @@ class RoundBook:
         if self._errors >= _ERRORS:
             reason = one_line(f"{self._errors} rounds in a row failed: {ended.error}")
             return Verdict("block", code="errors", reason=reason)
-        return Verdict("continue", delay=_ERROR_DELAY * 2 ** (self._errors - 1), reason=one_line(ended.error))
+        delay = max(_ERROR_DELAY * 2 ** (self._errors - 1), self._interval - ended.milliseconds)
+        return Verdict("continue", delay=delay, reason=one_line(ended.error))
 
     def _stuck(self, ended: Ended) -> Verdict | None:
         text = " ".join(ended.text.split())
@@ -99,12 +101,17 @@ class RoundBook:
         return None
 
     def _pace(self, ended: Ended) -> int:
-        """Rounds that end quickly without using a tool wait longer each time: they may be waiting for something."""
+        """Rounds that end quickly without using a tool wait longer each time: they may be waiting for something.
+
+        The first waits for no more than the interval; from the second on that holds even without an interval.
+        """
         if ended.tools or ended.milliseconds >= max(self._interval, 1000) * 10:
             self._quick = 0
             return max(0, self._interval - ended.milliseconds)
         self._quick += 1
-        return int(min(self._interval * 2 ** (self._quick - 1), _LONGEST_DELAY))
+        if self._quick == 1:
+            return self._interval
+        return max(self._interval, min(max(self._interval, _QUICK_DELAY) * 2 ** (self._quick - 1), _LONGEST_DELAY))
 
 
 def continuation(goal: OwnedGoal, *, tools: list[str], blocked_after: int) -> str:

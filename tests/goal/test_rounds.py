@@ -117,6 +117,19 @@ def test_quick_rounds_without_a_tool_wait_ever_longer_but_not_for_ever() -> None
     assert {one.delay for one in seen[10:]} == {300_000}
 
 
+def test_without_an_interval_quick_and_failed_rounds_wait_all_the_same() -> None:
+    seen = verdicts(*(said(f"waiting {number}", milliseconds=3) for number in range(400)), interval=0)
+    assert [one.delay for one in seen[:5]] == [0, 1000, 2000, 4000, 8000]
+    assert {one.delay for one in seen[10:]} == {300_000}
+    assert [one.delay for one in verdicts(failed("boom"), failed("boom"), interval=0)] == [5000, 10_000]
+
+
+def test_the_least_interval_holds_though_it_is_longer_than_any_other_wait() -> None:
+    seen = verdicts(*(said(f"waiting {number}", milliseconds=3) for number in range(9)), interval=600_000)
+    assert {one.delay for one in seen} == {600_000}
+    assert [one.delay for one in verdicts(failed("boom"), interval=600_000)] == [600_000]
+
+
 def test_a_round_that_worked_ends_the_waiting_and_keeps_the_least_interval() -> None:
     seen = verdicts(
         said("a", milliseconds=3),
