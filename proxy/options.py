@@ -85,7 +85,7 @@ def sidecar(
         int | None,
         typer.Option(
             metavar="N",
-            help=f"Rounds before the model may report that it is blocked. [default: {_DEFAULT.blocked_after}]",
+            help=f"Rounds in a row before the model may report that it is blocked. [default: {_DEFAULT.blocked_after}]",
         ),
     ] = None,
     check: Annotated[

@@ -77,7 +77,7 @@ class Driver:
         self.not_before = 0
         self.first_content: list[Any] = []
         self.waits_for_user = False
-        self._book = RoundBook(limits.min_interval)
+        self._book = self._new_book()
         self._publisher = Publisher(last_time)
         self._told_seconds = 0
         self._made = 0
@@ -168,7 +168,7 @@ class Driver:
         """The user takes part: what the rounds before were like does not count any more."""
         self.waits_for_user = False
         self.not_before = now
-        self._book = RoundBook(self.limits.min_interval)
+        self._book = self._new_book()
 
     def _raised(self, goal: OwnedGoal, now: int, token_budget: int | None) -> OwnedGoal:
         """The goal with limits raised to what is asked for, or where they are reached, to what the operator allows."""
@@ -189,8 +189,10 @@ class Driver:
         A round that runs was for the objective before. Raises Refused; nothing has changed then.
         """
         goal = self.present().edited(now, objective, max_rounds and min(max_rounds, self.limits.max_rounds))
-        if self.round is not None and objective is not None:
-            self.round.outdated = True
+        if objective is not None:
+            self._book = self._new_book()
+            if self.round is not None:
+                self.round.outdated = True
         return self._become(goal, is_new=False)
 
     def movable(self, operation: Operation) -> OwnedGoal:
@@ -212,6 +214,11 @@ class Driver:
 
     # Rounds
 
+    @property
+    def rounds_in_a_row(self) -> int:
+        """The number of the round that runs, in the row since the user last took part."""
+        return self._book.number
+
     def begin_round(self, now: int) -> tuple[Round, list[Change]]:
         """A round is being sent; it counts from here on."""
         goal = self.present().started_round(now)
@@ -219,9 +226,7 @@ class Driver:
         self.goal = goal
         return self.round, [RoundStarted()]
 
-    def end_round(
-        self, ended: Ended, tokens: int | None, now: int, *, has_tools: bool
-    ) -> tuple[Verdict | None, list[Change]]:
+    def end_round(self, ended: Ended, tokens: int | None, now: int) -> tuple[Verdict | None, list[Change]]:
         """A round is over. The verdict is None where the goal is another now, or has stopped meanwhile."""
         current, self.round = self.round, None
         goal = self.goal
@@ -232,7 +237,7 @@ class Driver:
         usage += self._time_used(now)
         if goal.status != "active" or current.interrupted:
             return None, usage
-        verdict = self._book.after(ended, has_tools=has_tools)
+        verdict = self._book.after(ended, reports=not current.outdated)
         self.not_before = now + verdict.delay
         if verdict.operation == "continue" and verdict.reason is not None:
             self.goal = goal.used(now, None, verdict.reason)
@@ -244,10 +249,13 @@ class Driver:
             raise Refused("not-found", "There is no goal.")
         return self.goal
 
+    def _new_book(self) -> RoundBook:
+        return RoundBook(self.limits.min_interval, self.limits.blocked_after)
+
     def _arm(self, now: int) -> None:
         self.armed, self.waits_for_user = True, False
         self.not_before = now
-        self._book = RoundBook(self.limits.min_interval)
+        self._book = self._new_book()
 
     def _become(self, goal: OwnedGoal | None, *, is_new: bool) -> list[Change]:
         before, self.goal = self.shown, goal

@@ -88,9 +88,12 @@ def _report(connection: Connection, session: Session, driver: Driver, call: Upda
     if call.action == "complete":
         claim(connection, session, call.reason)
         return
-    goal, needed = driver.goal, driver.limits.blocked_after
-    if driver.round is not None and goal is not None and goal.rounds < needed:
-        raise Refused("too-early", f"In a round, blocked needs {needed} rounds; this is round {goal.rounds}.")
+    number, needed = driver.rounds_in_a_row, driver.limits.blocked_after
+    if driver.round is not None and number < needed:
+        raise Refused(
+            "too-early",
+            f"Blocked needs {needed} rounds in a row in which the user says nothing; this is number {number}.",
+        )
     reason = call.reason or "The model reports that it is blocked."
     commit(connection, session, driver.move("block", connection.now, code="model-reported", reason=reason))
 

@@ -169,7 +169,7 @@ def _end(connection: Connection, session: Session, stop: str, error: str, result
     current, tokens = driver.round, meter_of(connection, session).read(result)
     tokens = (current.tokens or None) if tokens is None else tokens
     ended = Ended(stop, error, current.text, current.tools, now - current.started)
-    verdict, changes = driver.end_round(ended, tokens, now, has_tools=bool(session.tool_names))
+    verdict, changes = driver.end_round(ended, tokens, now)
     connection.rounds -= 1
     connection.record(RoundEnded(stop if stop in _STOPS else "other", ended.milliseconds))
     if session.tool_names and injection.missed(connection, session):
@@ -198,7 +198,8 @@ def _follow(connection: Connection, session: Session, verdict: Verdict) -> None:
             connection.record(BackedOff(extra))
         return
     if verdict.operation == "complete":
-        claim(connection, session, None)
+        if not session.checking:  # The model has said so by its tools, too.
+            claim(connection, session, None)
     else:
         changes = driver.move(verdict.operation, connection.now, code=verdict.code, reason=verdict.reason)
         commit(connection, session, changes)

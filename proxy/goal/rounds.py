@@ -48,20 +48,28 @@ class Verdict(Struct, frozen=True):
 
 
 class RoundBook:
-    """What the last rounds of a goal were like, so that a goal that gets nowhere is stopped. One per armed goal.
+    """What the last rounds in a row were like: since the goal was set, resumed or edited, or the user last spoke.
 
-    ``interval`` is the least time between the starts of two rounds, in milliseconds.
+    ``interval`` is the least time between the starts of two rounds, in milliseconds; ``blocked_after`` the number of
+    rounds in a row from which on the model may report that it is blocked.
     """
 
-    def __init__(self, interval: int) -> None:
+    def __init__(self, interval: int, blocked_after: int) -> None:
         self._interval = interval
+        self._blocked_after = blocked_after
+        self._ended = 0
         self._texts: list[str] = []
         self._empty = 0
         self._errors = 0
         self._quick = 0
 
-    def after(self, ended: Ended, *, has_tools: bool) -> Verdict:
-        """What follows a round. ``has_tools`` says whether the model has tools to report with; else a marker counts."""
+    @property
+    def number(self) -> int:
+        """The number of the round that runs, in this row. Rounds that failed or were stopped do not count."""
+        return self._ended + 1
+
+    def after(self, ended: Ended, *, reports: bool = True) -> Verdict:
+        """What follows a round; ``reports`` says whether its last line may report on the goal."""
         if ended.stop == "cancelled":
             return Verdict("pause", code="cancelled", reason="The round was cancelled.")
         if ended.stop == "refusal":
@@ -70,8 +78,19 @@ class RoundBook:
             return self._after_error(ended)
         self._errors = 0
         delay = self._pace(ended)
-        marked = None if has_tools else _marked(ended.text, delay)
+        marked = self._marked(ended.text, delay) if reports and ended.stop == "end_turn" else None
+        self._ended += 1
         return marked or self._stuck(ended) or Verdict("continue", delay=delay)
+
+    def _marked(self, text: str, delay: int) -> Verdict | None:
+        """What the last line of the agent's own text says, if it was not cut off; a check may refute it."""
+        last = text.rstrip().rpartition("\n")[2].strip()
+        if last == MARKER:
+            return Verdict("complete", delay=delay)
+        obstacle = one_line(last.removeprefix(BLOCKED_MARKER)) if last.startswith(BLOCKED_MARKER) else None
+        if obstacle is not None and self.number >= self._blocked_after:
+            return Verdict("block", code="model-reported", reason=obstacle)
+        return None
 
     def _after_error(self, ended: Ended) -> Verdict:
         words = ended.error.lower().replace("_", " ").replace("-", " ")
@@ -111,7 +130,8 @@ class RoundBook:
         self._quick += 1
         if self._quick == 1:
             return self._interval
-        return max(self._interval, min(max(self._interval, _QUICK_DELAY) * 2 ** (self._quick - 1), _LONGEST_DELAY))
+        growing = int(max(self._interval, _QUICK_DELAY) * 2 ** (self._quick - 1))
+        return max(self._interval, min(growing, _LONGEST_DELAY))
 
 
 def continuation(goal: OwnedGoal, *, tools: list[str], blocked_after: int) -> str:
@@ -139,26 +159,19 @@ def _with_tools(goal: OwnedGoal, tools: list[str], blocked_after: int) -> str:
         f"The tools to report with may be listed as {', '.join(tools)}, or have to be searched for.\n"
         f'When the goal is reached and you have checked it: update_goal with goal_id "{goal.id}", revision\n'
         f'{goal.revision + 1}, action "complete" and a reason of one line. When the same obstacle that you cannot\n'
-        f'remove has stopped you for {blocked_after} rounds: action "blocked" and the obstacle as the reason. If the\n'
-        "revision is refused as stale, read get_goal and try once more."
+        f"remove has stopped you for {blocked_after} rounds in a row, action"
+        ' "blocked" and the obstacle as the reason.\n'
+        "If the revision is refused as stale, read get_goal and try once more.\n"
+        "If you do not have these tools, report by the last line of your answer instead: exactly\n"
+        f"{MARKER}\nwhen the goal is reached, or {BLOCKED_MARKER} and the obstacle. Never end an answer with such\n"
+        "a line for another reason."
     )
 
 
 def _with_markers(blocked_after: int) -> str:
     return (
         f"When the goal is reached and you have checked it, let the last line of your answer be exactly:\n{MARKER}\n"
-        f"When the same obstacle that you cannot remove has stopped you for {blocked_after} rounds, let it be:\n"
+        f"When the same obstacle that you cannot remove has stopped you for {blocked_after} rounds in a row:\n"
         f"{BLOCKED_MARKER} <the obstacle in one line>\n"
         "Whatever else the last line is, it reports nothing."
     )
-
-
-def _marked(text: str, delay: int) -> Verdict | None:
-    """What the last line of the agent's own text says, where the model has no tools; a check may refute it."""
-    last = text.rstrip().rpartition("\n")[2].strip()
-    if last == MARKER:
-        return Verdict("complete", delay=delay)
-    obstacle = one_line(last.removeprefix(BLOCKED_MARKER)) if last.startswith(BLOCKED_MARKER) else None
-    if obstacle is not None:
-        return Verdict("block", code="model-reported", reason=obstacle)
-    return None

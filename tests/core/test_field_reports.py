@@ -318,7 +318,7 @@ def test_53_59_the_goal_does_not_stand_still_between_rounds() -> None:
 
 @pytest.mark.parametrize("end", ["blocked", "pause", "clear"])
 def test_55_a_loop_does_not_fire_again_after_it_was_stopped(end: str) -> None:
-    play = plain_at_work()
+    play = plain_at_work(limits=Limits(blocked_after=1))
     if end == "blocked":
         play.feed("agent", said("GOAL-BLOCKED: no network"))
     else:

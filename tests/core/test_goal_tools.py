@@ -202,6 +202,23 @@ def test_blocked_needs_some_rounds() -> None:
     """)
 
 
+@pytest.mark.parametrize("spoke", ["prompt 4 try this", "prompt 4 /goal edit Ship that", "a new start"])
+def test_blocked_needs_its_rounds_anew_after_the_user_took_part(spoke: str) -> None:
+    play = plain_at_work(with_tools=True, limits=Limits(blocked_after=2))
+    play.feed("agent", 'result $1 {"stopReason": "end_turn"}')
+    if spoke == "a new start":
+        play.feed("client", "control 4 pause")
+        play.feed("client", "control 5 resume")
+    else:
+        play.feed("client", spoke)
+        play.feed("agent", 'result 4 {"stopReason": "end_turn"}')
+    play.let_timers_run()
+    goal = play.stores[-1]
+    assert goal is not None
+    assert goal.rounds == 2
+    assert refused(play, f"{call('blocked', reason='no network')}\nmodel << refused too-early") == ["too-early"]
+
+
 def test_between_turns_nothing_can_be_reported() -> None:
     play = plain_at_work(with_tools=True)
     play.feed("agent", 'result $1 {"stopReason": "end_turn"}')

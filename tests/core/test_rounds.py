@@ -6,6 +6,7 @@ import pytest
 
 from goalproxy.proxy.core.connection import Policy
 from goalproxy.proxy.core.driver import Limits
+from goalproxy.proxy.core.events import ToolsListed
 from goalproxy.proxy.core.facts import RoundEnded
 from goalproxy.proxy.goal.changes import RoundStarted
 
@@ -62,6 +63,44 @@ def test_a_goal_works_round_after_round_until_its_last_line_says_that_it_is_reac
     """)
     assert outcomes(play) == ["end_turn", "end_turn"]
     assert changes(play, RoundStarted) == [RoundStarted()] * 2
+
+
+def test_a_last_line_reports_also_where_the_agent_has_asked_for_the_tools() -> None:
+    play = plain_at_work(with_tools=True)
+    play.engine.handle(ToolsListed("secret-1", play.now))
+    play.run(f"""
+        agent  >> {said("GOAL-COMPLETE")}
+        client << same
+        agent  >> {DONE}
+        client << goal {{"status": "active"}}
+        client << goal {{"status": "complete"}}
+    """)
+
+
+def test_a_last_line_says_nothing_of_an_objective_that_was_changed_in_the_round() -> None:
+    play = plain_at_work()
+    play.feed("client", "prompt 4 /goal edit Ship that")
+    play.run(f"""
+        agent  >> {said("GOAL-COMPLETE")}
+        client << same
+        agent  >> {DONE}
+        client << goal {{"objective": "Ship that", "status": "active"}}
+    """)
+
+
+def test_a_report_by_the_tools_and_the_last_line_is_checked_once() -> None:
+    play = plain_at_work(with_tools=True, check="make test")
+    play.feed(
+        "model", 'update_goal {"goal_id": $goal, "revision": $revision, "action": "complete", "reason": "I saw it."}'
+    )
+    play.run(f"""
+        agent  >> {said("GOAL-COMPLETE")}
+        client << same
+        agent  >> {DONE}
+        client << goal {{"status": "active"}}
+        check  >> passed 9 tests
+        client << goal {{"status": "complete", "lastReason": "I saw it."}}
+    """)
 
 
 def test_no_round_begins_while_the_clients_turn_runs() -> None:

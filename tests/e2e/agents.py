@@ -233,7 +233,6 @@ OPENCODE: Final = Agent(
     version="1.18.33",
     generation=Generation.NONE,
     program=(".bin/opencode", "acp"),
-    lacks=_because("asks for the tools even where its settings keep them from its model", (Behaviour.MARKER,)),
 )
 QWEN_0_15: Final = Agent(
     key="qwen-code-0.15.10",
@@ -243,7 +242,6 @@ QWEN_0_15: Final = Agent(
     version="0.15.10",
     generation=Generation.NONE,
     program=(".bin/qwen", "--acp"),
-    lacks=_because("asks for the tools even where its settings keep them from its model", (Behaviour.MARKER,)),
 )
 ZED_CLAUDE: Final = Agent(
     key="zed-claude-code-acp-0.16.2",
@@ -254,7 +252,6 @@ ZED_CLAUDE: Final = Agent(
     generation=Generation.NONE,
     program=(".bin/claude-code-acp",),
     lacks={
-        **_because("asks for the tools even where its settings keep them from its model", (Behaviour.MARKER,)),
         **_because("does not say how many tokens it uses", (Behaviour.BUDGET,)),
         **_because("cannot load a session that it was killed in", (Behaviour.RESTART,)),
     },

@@ -229,27 +229,19 @@ def test_a_goal_is_complete_when_the_check_says_so(stage: Stage) -> None:
 
 
 @covers(Behaviour.MARKER)
-def test_a_marker_completes_the_goal_where_the_agent_leaves_the_tools_out(agent: Agent, tmp_path: Path) -> None:
-    """Its settings exclude the server; it says nothing of that. Only the last line of the model's words counts."""
+def test_a_marker_completes_the_goal_where_the_model_does_not_use_the_tools(agent: Agent, tmp_path: Path) -> None:
+    """Settings of some agents keep the server out; they say nothing of that. Only the last line of all words counts."""
     stage = stage_of(agent, tmp_path)
-    stage.own.exclude_tools(tmp_path)
+    if stage.own.excluded:
+        stage.own.exclude_tools(tmp_path)
     try:
         stage.set(say("one"), say("GOAL-COMPLETE\nis not said yet"), say("It is done.\nGOAL-COMPLETE"))
         assert stage.scene.expect("complete").goal["iterations"] == 3
         assert "update_goal" in stage.asked(1)
-        assert "GOAL-COMPLETE" in stage.asked(2)
+        assert "GOAL-COMPLETE" in stage.asked(1)
         assert not stage.scene.complaints()
     finally:
         stage.scene.close()
-
-
-@absent(Behaviour.MARKER)
-def test_a_marker_is_only_text_where_the_model_has_the_tools(stage: Stage) -> None:
-    """It could be quoted."""
-    stage.set(say("GOAL-COMPLETE"))
-    assert "round 2 of" in stage.asked(2)
-    assert "GOAL-COMPLETE" not in stage.asked(2)
-    assert stage.history() == [None, "active"]
 
 
 @covers(Behaviour.BLOCKED)

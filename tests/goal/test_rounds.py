@@ -21,10 +21,10 @@ NASTY = [
 ]
 
 
-def verdicts(*ended: Ended, interval: int = 1000, has_tools: bool = True) -> list[Verdict]:
+def verdicts(*ended: Ended, interval: int = 1000, blocked_after: int = 1, reports: bool = True) -> list[Verdict]:
     """What follows each of some rounds in a row."""
-    book = RoundBook(interval)
-    return [book.after(one, has_tools=has_tools) for one in ended]
+    book = RoundBook(interval, blocked_after)
+    return [book.after(one, reports=reports) for one in ended]
 
 
 def said(text: str, *, tools: int = 0, milliseconds: int = 60_000) -> Ended:
@@ -140,10 +140,10 @@ def test_a_round_that_worked_ends_the_waiting_and_keeps_the_least_interval() -> 
     assert [one.delay for one in seen] == [1000, 2000, 600, 1000]
 
 
-def test_without_tools_the_marker_as_the_last_line_completes() -> None:
+def test_the_marker_as_the_last_line_completes() -> None:
     for text in ("All done.\nGOAL-COMPLETE", "GOAL-COMPLETE\n\n", "done\r\nGOAL-COMPLETE\r\n"):
-        assert [one.operation for one in verdicts(said(text), has_tools=False)] == ["complete"]
-    (blocked,) = verdicts(said("x\nGOAL-BLOCKED: no network"), has_tools=False)
+        assert [one.operation for one in verdicts(said(text))] == ["complete"]
+    (blocked,) = verdicts(said("x\nGOAL-BLOCKED: no network"))
     assert (blocked.operation, blocked.code, blocked.reason) == ("block", "model-reported", "no network")
 
 
@@ -161,11 +161,19 @@ def test_without_tools_the_marker_as_the_last_line_completes() -> None:
     ],
 )
 def test_a_marker_that_is_quoted_or_not_last_says_nothing(text: str) -> None:
-    assert [one.operation for one in verdicts(said(text), has_tools=False)] == ["continue"]
+    assert [one.operation for one in verdicts(said(text))] == ["continue"]
 
 
-def test_with_tools_the_marker_says_nothing() -> None:
-    assert [one.operation for one in verdicts(said("GOAL-COMPLETE"))] == ["continue"]
+@pytest.mark.parametrize("text", ["GOAL-COMPLETE", "GOAL-BLOCKED: no network"])
+def test_a_marker_in_an_answer_that_was_cut_off_or_for_something_else_says_nothing(text: str) -> None:
+    assert [one.operation for one in verdicts(Ended("max_tokens", text=text))] == ["continue"]
+    assert [one.operation for one in verdicts(said(text), reports=False)] == ["continue"]
+
+
+def test_the_marker_for_blocked_needs_rounds_in_a_row_and_failed_ones_are_none() -> None:
+    obstacle = said("GOAL-BLOCKED: no network", tools=1)
+    seen = verdicts(said("one"), failed("boom"), obstacle, obstacle, blocked_after=3)
+    assert [one.operation for one in seen] == ["continue", "continue", "continue", "block"]
 
 
 @pytest.mark.parametrize("objective", NASTY)
@@ -195,7 +203,13 @@ def test_a_continuation_teaches_the_tools_and_is_no_command() -> None:
     assert "round 3 of at most 256" in text
     assert "update_goal of the server goal-2" in text
     assert re.search(r'goal_id "goal-1", revision\s+8, action "complete"', text)
-    assert "GOAL-COMPLETE" not in text
+
+
+def test_a_continuation_teaches_the_markers_for_models_that_do_not_see_the_tools() -> None:
+    text = told("Ship it", tools=["update_goal of the server goal"])
+    assert "If you do not have these tools" in text
+    assert "\nGOAL-COMPLETE\n" in text
+    assert "GOAL-BLOCKED: and the obstacle" in text
 
 
 def test_a_continuation_teaches_the_markers_where_there_are_no_tools() -> None:
