@@ -19,6 +19,7 @@ from goalproxy.proxy.goal.snapshot import Goal
 
 RESTORED = "The goal was restored and does not work by itself; resume it to go on."
 _TEXT_KEPT = 4000
+_SETTLING = 1000
 
 
 class Limits(Struct, frozen=True):
@@ -40,6 +41,8 @@ class Round(Struct):
     goal_id: str
     started: int
     accepted: bool = False
+    idle: dict[str, Any] | None = None
+    """The update by which a version 2 agent said that it is idle, if it did so before it accepted the round."""
     interrupted: bool = False
     cancelled: bool = False
     outdated: bool = False
@@ -212,6 +215,10 @@ class Driver:
             )
         return goal
 
+    def let_settle(self, now: int) -> None:
+        """The agent was idle before it answered a prompt: it may begin yet, which has to be seen before the next."""
+        self.not_before = max(self.not_before, now + _SETTLING)
+
     # Rounds
 
     @property
@@ -238,7 +245,7 @@ class Driver:
         if goal.status != "active" or current.interrupted:
             return None, usage
         verdict = self._book.after(ended, reports=not current.outdated)
-        self.not_before = now + verdict.delay
+        self.not_before = max(self.not_before, now + verdict.delay)
         if verdict.operation == "continue" and verdict.reason is not None:
             self.goal = goal.used(now, None, verdict.reason)
         return verdict, usage

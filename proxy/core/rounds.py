@@ -103,6 +103,9 @@ def on_round_response(connection: Connection, event: FromAgent, waiting: Waiting
         _end(connection, session, "error", words or "the agent gave no reason", None)
     elif connection.is_v2:
         waiting.round.accepted = True
+        if waiting.round.idle is not None:
+            session.driver.let_settle(connection.now)
+            _end_idle(connection, session, waiting.round.idle)
     else:
         stop = at(message, "result", "stopReason")
         _end(connection, session, stop if isinstance(stop, str) else "end_turn", "", at(message, "result"))
@@ -148,18 +151,26 @@ def _without_null(session: Session | None, update: Any, line: bytes) -> bytes:
 
 
 def _on_state(connection: Connection, session: Session, update: dict[str, Any]) -> None:
-    state = update.get("state")
+    state, driver = update.get("state"), driver_of(connection, session)
     if state == "running":
-        session.running = True
+        session.is_working()
+        if driver.round is not None:
+            driver.round.idle = None
     elif state == "idle":
-        session.running = False
-        for key in [key for key, turn in session.turns.items() if turn.answered]:
+        for key in session.is_idle():
             del session.turns[key]
-        if session.driver is not None and session.driver.round is not None and session.driver.round.accepted:
-            stop = update.get("stopReason")
-            _end(connection, session, stop if isinstance(stop, str) else "end_turn", "", update)
-        else:
+        if driver.round is None:
+            meter_of(connection, session).read(update)
             proceed(connection, session)
+        elif driver.round.accepted:
+            _end_idle(connection, session, update)
+        else:
+            driver.round.idle = update
+
+
+def _end_idle(connection: Connection, session: Session, update: dict[str, Any]) -> None:
+    stop = update.get("stopReason")
+    _end(connection, session, stop if isinstance(stop, str) else "end_turn", "", update)
 
 
 def _end(connection: Connection, session: Session, stop: str, error: str, result: Any) -> None:

@@ -19,12 +19,15 @@ from .driver import Driver, Round
 class Turn(Struct):
     """A prompt that the client sent and that has not ended yet.
 
-    ``generation`` is that of the goal command in it, None for an ordinary prompt. ``answered`` is True once a version 2
-    agent has accepted the prompt; the turn goes on until the session is idle.
+    ``generation`` is that of the goal command in it, None for an ordinary prompt. In version 2 a turn is over when the
+    agent has ``answered``, which accepts the prompt, and is ``idle``, in whatever order it says so. ``ran`` says that
+    it has begun to work since.
     """
 
     generation: int | None = None
     answered: bool = False
+    idle: bool = False
+    ran: bool = False
 
 
 class PendingControl(Struct):
@@ -154,6 +157,19 @@ class Session(Struct, eq=False):
         """Whether a turn runs: a prompt of the client's, a round, or work that the agent tells of or was asked for."""
         own = bool(self.own) or (self.driver is not None and self.driver.round is not None)
         return self.running or bool(self.turns) or own
+
+    def is_working(self) -> None:
+        """The agent says that it works: what it said before of being idle was not about the prompts that are open."""
+        for turn in self.turns.values():
+            turn.idle, turn.ran = False, turn.ran or not self.running
+        self.running = True
+
+    def is_idle(self) -> list[IdKey]:
+        """The agent says that it is idle; the prompts whose turn is over with that."""
+        self.running = False
+        for turn in self.turns.values():
+            turn.idle = True
+        return [key for key, turn in self.turns.items() if turn.answered]
 
     @property
     def checking(self) -> bool:

@@ -10,15 +10,17 @@ from .connection import Awaited, Connection
 from .events import FromAgent
 from .holding import release
 from .logs import turn_ended
-from .rounds import meter_of, proceed
+from .rounds import driver_of, meter_of, proceed
 from .session import Session
 
 
 def on_mark(connection: Connection, session: Session, *, running: bool) -> None:
     """The agent says whether it works. Work that no ordinary prompt asked for is a round of the goal."""
     began = running and not session.running
-    session.running = running
-    if not running:
+    if running:
+        session.is_working()
+    else:
+        session.running = False
         release(connection, session)
     if began and not session.ordinary_prompt:
         connection.record_changes(session.tracker.round_started())
@@ -29,8 +31,9 @@ def on_state(connection: Connection, session: Session, state: object) -> None:
     if state == "running":
         on_mark(connection, session, running=True)
     elif state == "idle":
+        over = session.is_idle()
         on_mark(connection, session, running=False)
-        for key in [key for key, turn in session.turns.items() if turn.answered]:
+        for key in over:
             _end(connection, session, key)
         turn_ended(connection, session)
 
@@ -48,7 +51,7 @@ def on_prompt_response(connection: Connection, event: FromAgent, awaited: Awaite
         elif generation is not None:
             session.tracker.refused(generation)
     elif connection.is_v2:
-        session.turns[key].answered = True
+        _accepted(connection, session, key)
     else:
         _end(connection, session, key)
     turn_ended(connection, session)
@@ -56,6 +59,20 @@ def on_prompt_response(connection: Connection, event: FromAgent, awaited: Awaite
         meter_of(connection, session).read(at(load(event.line), "result"))
         proceed(connection, session)
     connection.publish(session)
+
+
+def _accepted(connection: Connection, session: Session, key: IdKey) -> None:
+    """A prompt is accepted; its turn is over if the agent has been at work for it, and is idle."""
+    turn = session.turns[key]
+    turn.answered = True
+    if not turn.idle:
+        return
+    if turn.ran:
+        _end(connection, session, key)
+    elif connection.emulates:
+        # Agents that keep goals may have been idle after work of their own; here there was none before the prompt.
+        driver_of(connection, session).let_settle(connection.now)
+        _end(connection, session, key)
 
 
 def _end(connection: Connection, session: Session, key: IdKey) -> None:

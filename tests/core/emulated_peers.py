@@ -69,6 +69,8 @@ class Peers:
             self._answer({}, request)
         elif self.world.is_v2:
             request.accepted = True
+            if request.idle:
+                self._over(request)
             self._answer({}, request)
         else:
             self._over(request)

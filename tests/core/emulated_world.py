@@ -26,13 +26,17 @@ Message = dict[str, Any]
 
 @dataclass
 class Request:
-    """A request that somebody waits for an answer to; ``passed`` says that the agent got it."""
+    """A request that somebody waits for an answer to; ``passed`` says that the agent got it.
+
+    A prompt of version 2 is over when it is ``accepted`` and the agent was ``idle`` after it got it, in any order.
+    """
 
     method: str
     session: str
     ident: Any
     line: bytes
     accepted: bool = False
+    idle: bool = False
     passed: bool = False
 
     @property

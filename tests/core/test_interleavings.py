@@ -142,6 +142,8 @@ class Interleavings(Peers, RuleBasedStateMachine):
         life = self.world.lives[session]
         if life.is_open:
             life.running = state == "running" or (life.running and state != "idle")
+            for turn in life.turns:
+                turn.idle = state == "idle" or (turn.idle and state != "running")
             if state == "idle":
                 life.turns = [turn for turn in life.turns if not turn.accepted]
             self._update(session, "state_update", state=state, stopReason=stop, **usage(tokens))

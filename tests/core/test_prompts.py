@@ -375,6 +375,32 @@ def test_in_version_2_a_command_is_over_when_the_session_is_idle() -> None:
     """)
 
 
+def test_in_version_2_a_command_is_over_though_the_agent_was_idle_before_it_answered() -> None:
+    play = codex("2.6.0", protocol=2)
+    play.feed("client", "prompt 3 /goal Ship it")
+    play.let_timers_run()
+    play.feed("agent", 'update {"sessionUpdate": "state_update", "state": "running"}')
+    play.feed("agent", 'update {"sessionUpdate": "state_update", "state": "idle"}')
+    play.run("""
+        agent  >> result 3 {}
+        client << same
+        client << goal null
+    """)
+
+
+def test_in_version_2_the_end_of_the_agents_own_work_is_not_that_of_a_prompt() -> None:
+    play = codex("2.6.0", protocol=2)
+    play.feed("agent", snapshot("air", objective="Ship it", status="active"))
+    play.feed("agent", 'update {"sessionUpdate": "state_update", "state": "running"}')
+    play.feed("client", "prompt 3 hello")
+    play.feed("agent", 'update {"sessionUpdate": "state_update", "state": "idle"}')
+    play.feed("agent", "result 3 {}")
+    play.run("""
+        agent  >> update {"sessionUpdate": "state_update", "state": "running"}
+        client << same
+    """)
+
+
 def working_by_itself(version: str) -> Play:
     """A Codex that works for a goal outside any prompt."""
     play = codex(version)

@@ -420,6 +420,65 @@ def test_in_version_2_a_round_ends_when_the_session_is_idle() -> None:
     """)
 
 
+@pytest.mark.parametrize("states", [["idle"], ["running", "idle"], ["idle", "running", "idle"]])
+def test_in_version_2_a_round_ends_though_the_agent_is_idle_before_it_answers(states: list[str]) -> None:
+    play = plain_at_work(protocol=2)
+    for word in states:
+        play.feed("agent", state(word, stopReason="end_turn", usage={"totalTokens": 5}))
+    play.run("""
+        agent  >> result $1 {}
+        client << goal {"status": "active", "tokensUsed": 5}
+        timers
+        agent  << round $2 2
+        client << goal {"iterations": 2}
+    """)
+
+
+def test_in_version_2_idle_before_running_ends_no_round() -> None:
+    plain_at_work(protocol=2).run(f"""
+        agent  >> {state("idle")}
+        client << same
+        agent  >> {state("running")}
+        client << same
+        agent  >> result $1 {{}}
+        timers
+        agent  >> {state("idle", stopReason="refusal")}
+        client << same
+        client << goal {{"status": "active"}}
+        client << goal {{"status": "blocked"}}
+    """)
+
+
+def test_in_version_2_no_round_follows_at_once_where_the_agent_may_begin_only_after_it_answered() -> None:
+    plain_at_work(protocol=2, limits=Limits(min_interval=0)).run(f"""
+        agent  >> {state("idle")}
+        client << same
+        agent  >> result $1 {{}}
+        client << goal {{"status": "active"}}
+        agent  >> {state("running")}
+        client << same
+        timers
+        agent  >> {state("idle")}
+        client << same
+        agent  << round $2 2
+        client << goal {{"iterations": 2}}
+    """)
+
+
+@pytest.mark.parametrize("states", [["idle"], ["running", "idle"]])
+def test_in_version_2_a_turn_of_the_clients_ends_though_the_agent_is_idle_before_it_answers(states: list[str]) -> None:
+    play = plain(protocol=2)
+    play.feed("client", "prompt 3 hello")
+    play.feed("client", "control 4 set Ship it")
+    for word in states:
+        play.feed("agent", state(word))
+    play.feed("agent", "result 3 {}")
+    play.let_timers_run()
+    goal = play.stores[-1]
+    assert goal is not None
+    assert goal.rounds == 1
+
+
 def test_in_version_2_a_prompt_of_the_clients_waits_for_idle() -> None:
     plain_at_work(protocol=2).run(f"""
         agent  >> result $1 {{}}
