@@ -24,7 +24,7 @@ from .driver import Driver
 from .events import FromClient, GoalLoaded
 from .facts import CommandSeen, ControlAnswered
 from .holding import answer_held, answer_open, take_back
-from .replies import cancelled, say
+from .replies import cancelled, say, tell
 from .rounds import commit, driver_of, interrupt, start_round
 from .session import Held, Session, Turn
 
@@ -67,14 +67,7 @@ def _command(connection: Connection, event: FromClient, session: Session, prompt
         say(connection, event, session, prompt, describe(driver.shown))
         return
     try:
-        edited = _edited(driver, command)
-        if edited:
-            commit(connection, session, driver.edit(connection.now, edited, None))
-        else:
-            action = command.word
-            apply(connection, session, Control(session.id, action, command.objective, None))
-            if action == "set":
-                driver.first_content = [prompt[place] for place in command.others]
+        _carry_out(connection, session, prompt, command)
     except (Refusal, Refused) as refusal:
         say(connection, event, session, prompt, str(refusal))
         return
@@ -83,6 +76,42 @@ def _command(connection: Connection, event: FromClient, session: Session, prompt
         session.open_prompts.append(event.envelope.id)
     else:
         say(connection, event, session, prompt, "")
+    start_round(connection, session)
+
+
+def _carry_out(connection: Connection, session: Session, prompt: list[Any], command: Command) -> None:
+    """Do what a command says. Raises Refusal or Refused; nothing has changed then."""
+    driver = driver_of(connection, session)
+    edited = _edited(driver, command)
+    if edited:
+        commit(connection, session, driver.edit(connection.now, edited, None))
+    elif command.word != "status":
+        apply(connection, session, Control(session.id, command.word, command.objective, None))
+        if command.word == "set":
+            driver.first_content = [prompt[place] for place in command.others]
+
+
+def on_steering(connection: Connection, event: FromClient) -> None:
+    """Text for the turn that runs: a goal command is carried out here, anything else is the agent's."""
+    session = connection.sessions.get(event.envelope.session_id)
+    prompt: Any = at(load(event.line), "params", "prompt") if can_hold_command(event.line) else None
+    command = None if session is None or session.agent_owns else parse(prompt)
+    if session is None or command is None:
+        connection.do(Relay())
+        if session is not None and session.busy:
+            driver_of(connection, session).user_spoke(connection.now)
+        return
+    connection.record(CommandSeen(command.word, "proxy"))
+    connection.do(Swallow())
+    starts = command.word in ("set", "resume") and not session.busy
+    try:
+        _carry_out(connection, session, prompt, command)
+    except (Refusal, Refused) as refusal:
+        connection.answer_error(event.envelope.id, acp.INVALID_PARAMS, str(refusal))
+        return
+    if command.word == "status":
+        tell(connection, session, describe(driver_of(connection, session).shown))
+    connection.answer(event.envelope.id, {"outcome": "startedNewTurn" if starts else "injected"})
     start_round(connection, session)
 
 
@@ -130,18 +159,16 @@ def on_control(connection: Connection, event: FromClient) -> None:
 def apply(connection: Connection, session: Session, control: Control) -> None:
     """Carry out a control, and publish what came of it. Raises Refusal or Refused; nothing has changed then."""
     driver, now = driver_of(connection, session), connection.now
-    goal = driver.goal
+    if control.action in ("pause", "resume"):
+        controls.check_changeable(control.action, driver.shown)
     if control.action == "set":
         interrupt(connection, session)
         changes = driver.set("goal-" + connection.secret(), control.objective, now, token_budget=control.token_budget)
     elif control.action == "clear":
         interrupt(connection, session)
-        changes = driver.move("clear", now) if goal is not None else []
-    elif goal is None or goal.status == "complete":
-        what = "complete; there is nothing" if goal else "not there; there is nothing"
-        raise Refusal(f"The goal is {what} to {control.action}.")
+        changes = driver.move("clear", now) if driver.goal is not None else []
     elif control.action == "pause":
-        if goal.status == "paused":
+        if driver.present().status == "paused":
             return
         interrupt(connection, session)
         changes = driver.move("pause", now)

@@ -64,6 +64,9 @@ def on_prompt(connection: Connection, event: FromClient) -> None:
 
 def on_steering(connection: Connection, event: FromClient) -> None:
     """Text for the running turn. A goal command in it is a control: as text it would only be read by the model."""
+    if connection.emulates:
+        emulation.on_steering(connection, event)
+        return
     mapper, session = connection.goals, _session(connection, event)
     command = _parse(mapper, at(load(event.line), "params", "prompt"))
     if mapper is None or session is None or command is None or command.word == "status":

@@ -25,16 +25,21 @@ def cancelled(connection: Connection) -> dict[str, Any]:
 def say(connection: Connection, event: FromClient, session: Session, prompt: list[Any], text: str) -> None:
     """Answer a prompt with a text (or with none), as a turn of its own."""
     connection.do(Swallow())
-    chunk = {"sessionUpdate": acp.MESSAGE_CHUNK, "content": {"type": "text", "text": text}}
     if not connection.is_v2:
-        if text:
-            connection.update(session.id, chunk)
+        tell(connection, session, text)
         connection.answer(event.envelope.id, end_of_turn(connection))
         return
     connection.answer(event.envelope.id, {})
     ident = connection.ids.make(connection.awaiting)
     connection.update(session.id, {"sessionUpdate": "user_message", "messageId": ident + "-user", "content": prompt})
-    if text:
-        connection.update(session.id, {**chunk, "messageId": ident})
+    tell(connection, session, text, ident)
     if not session.busy:
         connection.update(session.id, {"sessionUpdate": acp.STATE, "state": "idle", "stopReason": "end_turn"})
+
+
+def tell(connection: Connection, session: Session, text: str, ident: str = "") -> None:
+    """Show a text (or none) as a message of the agent's, which version 2 names by ``ident``, or by a new id."""
+    if text:
+        named = {"messageId": ident or connection.ids.make(connection.awaiting)} if connection.is_v2 else {}
+        chunk = {"sessionUpdate": acp.MESSAGE_CHUNK, "content": {"type": "text", "text": text}}
+        connection.update(session.id, {**chunk, **named})

@@ -76,13 +76,18 @@ def check_state(control: Control, goal: Goal | None, *, known: bool) -> None:
     check_expected(control.expected, goal)
     if control.action not in ("pause", "resume") or not known:
         return
-    if goal is None:
-        raise Refusal(f"There is no goal to {control.action}.")
-    if goal.status == "complete":
-        raise Refusal(f"The goal is complete; there is nothing to {control.action}. Set a new one.")
-    if control.action == "resume" and goal.status == "limited" and goal.budget_spent:
+    check_changeable(control.action, goal)
+    if control.action == "resume" and goal is not None and goal.status == "limited" and goal.budget_spent:
         budget = f" of {goal.token_budget}" if isinstance(goal.token_budget, int) else ""
         raise Refusal(f"The goal's token budget{budget} is used up, and this agent offers no way to raise it.")
+
+
+def check_changeable(action: Action, goal: Goal | None) -> None:
+    """Check that there is a goal to pause or to resume, and that it is not over. Raises Refusal."""
+    if goal is None:
+        raise Refusal(f"There is no goal to {action}.")
+    if goal.status == "complete":
+        raise Refusal(f"The goal is complete; there is nothing to {action}. Set a new one.")
 
 
 def check_length(objective: str, limit: int | None) -> None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from goalproxy.proxy.core.facts import CommandSeen
 from goalproxy.proxy.goal.changes import GoalRestored, GoalStarted, StatusChanged, TimeUsed
 
 from ..agents import plain, plain_at_work
@@ -14,9 +15,10 @@ OWN = 'update {"sessionUpdate": "session_info_update", "_meta": {"goal": {"objec
 LOAD = 'client >> request 9 session/load {"cwd": "/w", "mcpServers": []}'
 
 
-def chunk(text: str) -> str:
+def chunk(text: str, **fields: str) -> str:
     """The update by which the proxy answers a command."""
-    return "update " + json.dumps({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})
+    content = {"type": "text", "text": text}
+    return "update " + json.dumps({"sessionUpdate": "agent_message_chunk", "content": content, **fields})
 
 
 def stopped(status: str) -> Play:
@@ -151,6 +153,66 @@ def test_in_version_2_no_idle_is_made_up_during_a_round() -> None:
     """)
 
 
+def steering(ident: int, text: str, *others: object) -> str:
+    """The client steers, as a line of a transcript."""
+    return f"request {ident} _session/steering " + json.dumps({"prompt": [*others, {"type": "text", "text": text}]})
+
+
+def test_a_steered_command_is_carried_out_and_not_text_for_the_model() -> None:
+    play = plain().run(f"""
+        client >> {steering(3, "/goal Ship it", IMAGE)}
+        client << goal {{"objective": "Ship it", "status": "active"}}
+        client << result 3 {{"outcome": "startedNewTurn"}}
+        agent  << round $1 1
+        client << goal {{"iterations": 1}}
+        client >> {steering(4, "/goal edit Ship that")}
+        client << goal {{"objective": "Ship that"}}
+        client << result 4 {{"outcome": "injected"}}
+        client >> {steering(5, "/goal pause")}
+        agent  << notify session/cancel {{}}
+        client << goal {{"status": "paused"}}
+        client << result 5 {{"outcome": "injected"}}
+        client >> {steering(6, "/goal pause")}
+        client << result 6 {{"outcome": "injected"}}
+        client >> {steering(7, "/goal clear")}
+        client << goal null
+        client << result 7 {{"outcome": "injected"}}
+        client >> {steering(8, "/goal pause")}
+        client << error 8 -32602 no goal to pause
+        agent  >> result $1 {{"stopReason": "cancelled"}}
+        timers
+    """)
+    assert play.prompts[0][1:] == [IMAGE]
+    assert [fact.word for fact in play.facts if isinstance(fact, CommandSeen)] == [
+        "set",
+        "set",
+        "pause",
+        "pause",
+        "clear",
+        "pause",
+    ]
+
+
+@pytest.mark.parametrize("protocol", [1, 2])
+def test_a_steered_question_for_the_status_is_answered(protocol: int) -> None:
+    text = "No goal is set. Set one with: /goal <objective>"
+    told = chunk(text) if protocol == 1 else chunk(text, messageId="goalproxy-t-1")
+    plain(protocol=protocol).run(f"""
+        client >> {steering(3, "/goal")}
+        client << {told}
+        client << result 3 {{"outcome": "injected"}}
+    """)
+
+
+def test_other_text_is_steered_as_it_is() -> None:
+    plain_at_work().run(f"""
+        client >> {steering(4, "look at the goals first")}
+        agent  << same
+        agent  >> result 4 {{"outcome": "injected"}}
+        client << same
+    """)
+
+
 def test_an_edit_keeps_the_goal_and_its_counters() -> None:
     play = plain_at_work().run("""
         client >> prompt 4 /goal edit Ship\tthat
@@ -188,7 +250,7 @@ def test_the_status_is_answered_without_a_model_call_and_disturbs_nothing() -> N
 def test_a_command_that_cannot_be_is_answered_with_the_reason() -> None:
     plain().run(f"""
         client >> prompt 3 /goal pause
-        client << {chunk("The goal is not there; there is nothing to pause.")}
+        client << {chunk("There is no goal to pause.")}
         client << result 3 {{"stopReason": "end_turn"}}
     """)
 

@@ -202,14 +202,19 @@ def test_blocked_needs_some_rounds() -> None:
     """)
 
 
-@pytest.mark.parametrize("spoke", ["prompt 4 try this", "prompt 4 /goal edit Ship that", "a new start"])
+@pytest.mark.parametrize("spoke", ["prompt 4 try this", "prompt 4 /goal edit Ship that", "words", "a new start"])
 def test_blocked_needs_its_rounds_anew_after_the_user_took_part(spoke: str) -> None:
     play = plain_at_work(with_tools=True, limits=Limits(blocked_after=2))
-    play.feed("agent", 'result $1 {"stopReason": "end_turn"}')
-    if spoke == "a new start":
+    if spoke == "words":
+        play.feed("agent", 'result $1 {"stopReason": "end_turn"}')
+        play.let_timers_run()
+        play.feed("client", 'request 4 _session/steering {"prompt": [{"type": "text", "text": "try this"}]}')
+    elif spoke == "a new start":
+        play.feed("agent", 'result $1 {"stopReason": "end_turn"}')
         play.feed("client", "control 4 pause")
         play.feed("client", "control 5 resume")
     else:
+        play.feed("agent", 'result $1 {"stopReason": "end_turn"}')
         play.feed("client", spoke)
         play.feed("agent", 'result 4 {"stopReason": "end_turn"}')
     play.let_timers_run()
