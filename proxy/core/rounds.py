@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import UNSET
-
 from goalproxy.mappers.base import at, has
 from goalproxy.proxy.goal.changes import Change, StatusChanged
 from goalproxy.proxy.goal.differences import stopped
 from goalproxy.proxy.goal.owned import OwnedGoal
 from goalproxy.proxy.goal.rounds import Ended, Verdict, continuation
 from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter, total_of
-from goalproxy.proxy.wire import acp, jsonrpc
+from goalproxy.proxy.wire import acp, extension, jsonrpc
 from goalproxy.proxy.wire.envelope import load
 from goalproxy.proxy.wire.splice import NotEditable, drop
 
@@ -118,8 +116,8 @@ def on_update(connection: Connection, event: FromAgent) -> None:
     if session is None or session.driver is None or not isinstance(update, dict):
         return
     kind, driver = update.get("sessionUpdate"), session.driver
-    if connection.is_v2 and kind == acp.SESSION_INFO and update.get("_meta", UNSET) is None:
-        driver.forget_publication()  # It clears every key, the goal's too.
+    if connection.is_v2 and extension.clears(update):
+        driver.forget_publication()
         connection.publish(session)
     elif kind == acp.SESSION_INFO and at(update, "_meta", "goal") is not None:
         stand_down(connection, session)

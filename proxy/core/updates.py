@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from goalproxy.mappers.base import GoalReported, Mapper, Signal, at, has
-from goalproxy.proxy.wire import acp
+from goalproxy.proxy.wire import acp, extension
 from goalproxy.proxy.wire.envelope import load
 from goalproxy.proxy.wire.splice import NotEditable, drop
 
@@ -37,7 +37,7 @@ def on_update(connection: Connection, event: FromAgent) -> None:
     take(connection, session, mapper.read(update, session.view))
     if update.get("sessionUpdate") == acp.STATE:
         on_state(connection, session, update.get("state"))
-    if _clears_meta(connection, update):
+    if connection.is_v2 and extension.clears(update):
         session.tracker.forget_publication()
     heard(connection, session)
     connection.publish(session)
@@ -88,8 +88,3 @@ def _replaced(mapper: Mapper, update: dict[str, Any]) -> Iterable[tuple[str, ...
     air = ("_meta", "jetbrains", "air")
     if mapper.replaces_air and has(update, *air, "goal"):
         yield air if set(at(update, *air)) <= {"version", "goal"} else (*air, "goal")
-
-
-def _clears_meta(connection: Connection, update: dict[str, Any]) -> bool:
-    """In version 2, a null ``_meta`` of a session's information clears every key of it at the client, ours too."""
-    return connection.is_v2 and has(update, "_meta") and update["_meta"] is None

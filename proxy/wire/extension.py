@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .acp import is_v2
+from .acp import SESSION_INFO, is_v2
 
 VERSION = 1
 CONTROL_METHOD = "_session/goal"
@@ -37,3 +37,11 @@ def command_entry(protocol: int) -> dict[str, Any]:
             "input": {"type": "text", "hint": COMMAND_HINT},
         }
     return {"name": COMMAND_NAME, "description": COMMAND_DESCRIPTION, "input": {"hint": COMMAND_HINT}}
+
+
+def clears(update: dict[str, Any]) -> bool:
+    """Whether an update of version 2 takes the goal away from the client: a null ``_meta`` of a session's information.
+
+    There ``_meta`` is a patch by its top-level keys, and null clears them all. In other updates it says nothing.
+    """
+    return update.get("sessionUpdate") == SESSION_INFO and "_meta" in update and update["_meta"] is None

@@ -539,3 +539,12 @@ def test_in_version_2_a_meta_that_is_cleared_is_filled_again() -> None:
         client << same
         client << goal {"objective": "Ship it"}
     """)
+
+
+def test_in_version_2_a_null_meta_of_anything_else_clears_nothing() -> None:
+    plain_at_work(protocol=2).run("""
+        agent  >> update {"sessionUpdate": "state_update", "state": "running", "_meta": null}
+        client << same
+        agent  >> update {"sessionUpdate": "session_info_update", "title": "T"}
+        client << same
+    """)

@@ -184,6 +184,17 @@ def test_in_version_2_a_reset_of_the_meta_is_followed_by_the_goal() -> None:
     """)
 
 
+def test_in_version_2_a_null_meta_of_anything_else_clears_nothing() -> None:
+    play = codex("2.6.0", protocol=2)
+    play.feed("agent", snapshot("air", objective="X", status="paused"))
+    play.run("""
+        agent  >> update {"sessionUpdate": "state_update", "state": "running", "_meta": null}
+        client << same
+        agent  >> update {"sessionUpdate": "session_info_update", "title": "T"}
+        client << same
+    """)
+
+
 def test_a_codex_1_is_not_stripped_although_air_was_declared_to_it() -> None:
     codex("1.13.1").run("""
         agent  >> update {"sessionUpdate": "tool_call", "_meta": {"jetbrains": {"air": 1}}}
