@@ -25,7 +25,7 @@ from .events import FromClient, GoalLoaded
 from .facts import CommandSeen, ControlAnswered
 from .holding import answer_held, answer_open, take_back
 from .replies import cancelled, say, tell
-from .rounds import commit, driver_of, interrupt, start_round
+from .rounds import commit, driver_of, interrupt, meter_of, start_round
 from .session import Held, Session, Turn
 
 # Prompts and commands
@@ -222,6 +222,8 @@ def on_opened(connection: Connection, session: Session, method: str, *, preserve
     """The client knows the session: a new one and a fork begin without a goal, another may have one in the store."""
     driver = driver_of(connection, session)
     driver.forget_publication()
+    session.meter = None  # An agent that loads a session may go on with its sum, or begin anew.
+    meter_of(connection, session, is_new=method == acp.NEW)
     if session.agent_owns or method in (acp.NEW, acp.FORK) or driver.goal is not None:
         connection.publish(session)
         start_round(connection, session)

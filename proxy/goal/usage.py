@@ -15,21 +15,25 @@ CUMULATIVE = frozenset({"mistral-vibe", "vibe", "@mistralai/mistral-vibe"})
 
 
 class UsageMeter:
-    """Reads the usage of the prompts of one session; ``cumulative`` says that the agent reports the session's sum."""
+    """Reads the usage of the prompts of one session.
 
-    def __init__(self, *, cumulative: bool) -> None:
+    ``cumulative`` says that the agent reports the session's sum, ``is_new`` that this begins at zero: of a session that
+    was there before, the first sum says nothing of what was used since.
+    """
+
+    def __init__(self, *, cumulative: bool, is_new: bool) -> None:
         self._cumulative = cumulative
-        self._before = 0
+        self._before = 0 if is_new else None
 
     def read(self, result: Any) -> int | None:
         """The tokens of the prompt that a result ends; None if the agent does not say."""
         total = _total(result)
         if total is None or not self._cumulative:
             return total
-        # A sum that has fallen was begun anew: all of it is new.
-        used = total - self._before if total >= self._before else total
-        self._before = total
-        return used
+        before, self._before = self._before, total
+        if before is None:
+            return None
+        return total - before if total >= before else total  # A sum that has fallen was begun anew: all of it is new.
 
 
 def total_of(usage: Any) -> int | None:

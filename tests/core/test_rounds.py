@@ -398,6 +398,45 @@ def test_an_agent_that_counts_the_session_is_charged_for_what_a_round_adds() -> 
     """)
 
 
+@pytest.mark.parametrize("method", ["load", "resume"])
+def test_what_a_session_used_before_it_was_opened_again_is_not_the_goals(method: str) -> None:
+    play = Play(policy=Policy())
+    play.feed("client", 'request 1 initialize {"protocolVersion": 1}')
+    play.feed("agent", 'result 1 {"protocolVersion": 1, "agentInfo": {"name": "mistral-vibe", "version": "1"}}')
+    play.feed("client", f"request 2 session/{method} {{}}")
+    play.feed("agent", "result 2 {}")
+    play.feed("store", "loaded disarmed null")
+    play.feed("client", "control 4 set Ship it")
+    play.run("""
+        agent  >> result $1 {"stopReason": "end_turn", "usage": {"totalTokens": 5000}}
+        client << goal {"iterations": 1, "tokensUsed": "absent"}
+    """)
+    play.let_timers_run()
+    play.run("""
+        agent  >> result $2 {"stopReason": "end_turn", "usage": {"totalTokens": 5040}}
+        client << goal {"iterations": 2, "tokensUsed": 40}
+    """)
+
+
+def test_in_version_2_what_the_client_used_is_told_when_the_session_is_idle() -> None:
+    play = Play(policy=Policy())
+    play.feed("client", 'request 1 initialize {"protocolVersion": 2}')
+    play.feed("agent", 'result 1 {"protocolVersion": 2, "info": {"name": "mistral-vibe", "version": "1"}}')
+    play.feed("client", 'request 2 session/new {"sessionId": null}')
+    play.feed("agent", 'result 2 {"sessionId": "s"}')
+    play.feed("client", "prompt 3 hello")
+    play.feed("agent", "result 3 {}")
+    play.feed("agent", state("running"))
+    play.feed("agent", state("idle", usage={"totalTokens": 5000}))
+    play.feed("client", "control 4 set Ship it")
+    play.feed("agent", "result $1 {}")
+    play.run(f"""
+        agent  >> {state("idle", usage={"totalTokens": 5040})}
+        client << same
+        client << goal {{"tokensUsed": 40}}
+    """)
+
+
 def test_in_version_2_a_round_ends_when_the_session_is_idle() -> None:
     plain(protocol=2).run(f"""
         client >> control 3 set Ship it

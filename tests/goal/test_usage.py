@@ -36,21 +36,21 @@ def gemini(**counted: object) -> dict[str, Any]:
     ],
 )
 def test_what_the_agent_says_is_read_and_nothing_is_made_up(result: Any, tokens: int | None) -> None:
-    assert UsageMeter(cumulative=False).read(result) == tokens
+    assert UsageMeter(cumulative=False, is_new=False).read(result) == tokens
 
 
 def test_the_sum_of_a_session_counts_as_far_as_it_has_grown() -> None:
-    meter = UsageMeter(cumulative=True)
+    meter = UsageMeter(cumulative=True, is_new=True)
     assert [meter.read({"usage": {"totalTokens": total}}) for total in (100, 150, 150)] == [100, 50, 0]
 
 
 def test_a_sum_that_has_fallen_was_begun_anew() -> None:
-    meter = UsageMeter(cumulative=True)
+    meter = UsageMeter(cumulative=True, is_new=True)
     assert [meter.read({"usage": {"totalTokens": total}}) for total in (100, 30, 40)] == [100, 30, 10]
 
 
 def test_a_prompt_that_says_nothing_does_not_disturb_the_sum() -> None:
-    meter = UsageMeter(cumulative=True)
+    meter = UsageMeter(cumulative=True, is_new=True)
     assert [
         meter.read(result) for result in ({"usage": {"totalTokens": 100}}, {}, {"usage": {"totalTokens": 120}})
     ] == [
@@ -58,3 +58,9 @@ def test_a_prompt_that_says_nothing_does_not_disturb_the_sum() -> None:
         None,
         20,
     ]
+
+
+def test_the_first_sum_of_a_session_that_was_there_before_is_where_counting_begins() -> None:
+    meter = UsageMeter(cumulative=True, is_new=False)
+    results = [{}, *({"usage": {"totalTokens": total}} for total in (5000, 5040))]
+    assert [meter.read(result) for result in results] == [None, None, 40]
