@@ -7,7 +7,7 @@ import pytest
 from goalproxy.proxy.core.connection import Policy
 from goalproxy.proxy.core.driver import Limits
 from goalproxy.proxy.core.events import ToolsListed
-from goalproxy.proxy.core.facts import RoundEnded
+from goalproxy.proxy.core.facts import RoundEnded, RoundSpoke
 from goalproxy.proxy.goal.changes import RoundStarted
 
 from ..agents import plain, plain_at_work
@@ -101,6 +101,13 @@ def test_a_report_by_the_tools_and_the_last_line_is_checked_once() -> None:
         check  >> passed 9 tests
         client << goal {{"status": "complete", "lastReason": "I saw it."}}
     """)
+
+
+def test_the_first_message_or_tool_call_of_a_round_is_told_with_its_time() -> None:
+    play = plain_at_work()
+    for line in (said("Hello"), said("again"), update("tool_call", toolCallId="1", title="Look"), DONE):
+        play.feed("agent", line)
+    assert [fact for fact in play.facts if isinstance(fact, RoundSpoke)] == [RoundSpoke(1000)]
 
 
 def test_no_round_begins_while_the_clients_turn_runs() -> None:

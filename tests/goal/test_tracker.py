@@ -272,3 +272,23 @@ def test_two_goals_of_a_session_never_have_one_identity(reports: list[Report]) -
     tracker.publication(NOW)
     if tracker.report(reports[1], NOW) != [changes.LateReport()]:
         assert published(tracker, NOW)["createdAt"] > first["updatedAt"]
+
+
+def test_a_goal_that_stops_is_told_with_what_is_known_of_it() -> None:
+    tracker = started(iterations=1, created_at=NOW + 1)
+    (stop,) = (
+        change
+        for change in tracker.report(Report("A", "complete", iterations=4, tokens_used=900), NOW + 60)
+        if isinstance(change, GoalStopped)
+    )
+    assert stop == GoalStopped("complete", NOW + 1, 4, 900)
+
+
+def test_the_age_of_a_goal_that_was_there_before_is_told_only_if_the_agent_tells_it() -> None:
+    for created_at in (None, NOW - 5000):
+        tracker = Tracker()
+        tracker.report(Report("A", "active", created_at=created_at), NOW)
+        (stop,) = (
+            change for change in tracker.report(Report("A", "blocked"), NOW + 1) if isinstance(change, GoalStopped)
+        )
+        assert stop.created_at == created_at
