@@ -21,6 +21,10 @@ Where the proxy owns the goal, the store, the model and the operator's check tak
     model >> NAME ARGUMENTS              model << answer BODY                      (at least these fields; refused: ``refused CODE``)
     check << run DIRECTORY               check >> passed|failed REASON
 
+Whoever ends the proxy is the operator:
+
+    operator >> drain | drain at once    operator << drained
+
 What is stored is in ``stores``, and nothing may be published that was not stored before. In the arguments of a call, ``$goal`` and
 ``$revision`` stand for those of the goal stored last.
 
@@ -42,6 +46,7 @@ from goalproxy.proxy.core.engine import Engine
 from goalproxy.proxy.core.events import (
     AgentGone,
     CheckDone,
+    Drain,
     Event,
     FromAgent,
     FromClient,
@@ -121,7 +126,7 @@ class Play:
     def _send(self, who: str, text: str) -> None:
         self._nothing_more(f"{who} >> {text}")
         self.now += 1000
-        if who in ("store", "model", "check"):
+        if who in ("store", "model", "check", "operator"):
             self._perform(self.engine.handle(self._event(who, text)), "", b"")
             return
         self._came = text[4:].encode() if text.startswith("raw ") else json.dumps(_message(text)).encode() + b"\n"
@@ -157,7 +162,7 @@ class Play:
                 self._due[action.key] = self.now + action.after
             elif isinstance(action, act.StoreGoal):
                 self.stores.append(action.goal)
-            elif isinstance(action, act.LoadGoal | act.RunCheck | act.AnswerTool):
+            elif isinstance(action, act.LoadGoal | act.RunCheck | act.AnswerTool | act.Drained):
                 self._sent.append(_wanted(action))
             elif isinstance(action, act.ToClient | act.ToAgent):
                 self._sent.append(("client" if isinstance(action, act.ToClient) else "agent", action.line))
@@ -169,10 +174,12 @@ class Play:
         assert answers == bool(towards), "a line that came in is answered exactly once"
 
     def _event(self, who: str, text: str) -> Event:
-        """What the store, the model or the check sends."""
+        """What the store, the model, the check or the operator sends."""
         word, _, rest = text.partition(" ")
         if who == "check":
             return CheckDone("s", word == "passed", rest, self.now)
+        if who == "operator":
+            return Drain(at_once=rest == "at once", now=self.now)
         if who == "store":
             how, _, place = rest.partition(" ")
             return GoalLoaded("s", None if place == "null" else self.stores[int(place)], how == "preserve", self.now)
@@ -209,7 +216,7 @@ class Play:
             self._expect_round(json.loads(sent), text, seen)
         elif text.startswith("answer "):
             _expect_part(json.loads(sent), json.loads(text[7:]), seen)
-        elif who in ("store", "check") or text.startswith("refused "):
+        elif who in ("store", "check", "operator") or text.startswith("refused "):
             assert sent.decode().startswith(text), seen
         elif text.startswith("error "):
             self._expect_error(json.loads(sent), text, seen)
@@ -257,12 +264,14 @@ def outcomes(play: Play) -> list[str]:
     return [change.outcome for change in changes(play, GoalStopped) if isinstance(change, GoalStopped)]
 
 
-def _wanted(action: act.LoadGoal | act.RunCheck | act.AnswerTool) -> tuple[str, bytes]:
+def _wanted(action: act.LoadGoal | act.RunCheck | act.AnswerTool | act.Drained) -> tuple[str, bytes]:
     """Who is sent what, as a line of a transcript; a tool's answer is its body."""
     if isinstance(action, act.LoadGoal):
         return "store", b"asked preserve" if action.armed else b"asked disarmed"
     if isinstance(action, act.RunCheck):
         return "check", f"run {action.directory}".encode()
+    if isinstance(action, act.Drained):
+        return "operator", b"drained"
     body = json.dumps(action.body)
     return "model", (f"refused {action.body['error']['code']} {body}" if action.failed else body).encode()
 

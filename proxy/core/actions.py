@@ -103,6 +103,10 @@ class AnswerTool(Struct, frozen=True):
     failed: bool
 
 
+class Drained(Struct, frozen=True):
+    """No round and no check runs any more, and none will: the proxy may end without cutting off any work of its own."""
+
+
 class Record(Struct, frozen=True):
     """Tell the observers a fact."""
 
@@ -123,5 +127,6 @@ Action = (
     | LoadGoal
     | RunCheck
     | AnswerTool
+    | Drained
     | Record
 )

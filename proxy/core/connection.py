@@ -98,6 +98,10 @@ class Connection:
         """The secrets of injected tool servers, with their sessions once these are known."""
         self.checks: dict[str, Claim] = {}
         """The check that runs for each session, by what it was started for: the goal's id and its objective."""
+        self.draining = False
+        """Whether no round may begin any more, since the proxy is about to end."""
+        self.drained = False
+        """Whether that is so, and was told."""
         self.rounds = 0
         """How many rounds run."""
         self.protocol = 1

@@ -18,6 +18,8 @@ from goalproxy.proxy.goal.rounds import Ended, RoundBook, Verdict
 from goalproxy.proxy.goal.snapshot import Goal
 
 RESTORED = "The goal was restored and does not work by itself; resume it to go on."
+DRAINED = "goalproxy is about to end; resume the goal to go on."
+DRAINED_CODE = "drained"
 _TEXT_KEPT = 4000
 _SETTLING = 1000
 
@@ -132,10 +134,15 @@ class Driver:
         return self._become(goal, is_new=True)
 
     def restore(self, goal: OwnedGoal | None, now: int, *, armed: bool) -> list[Change]:
-        """Take over a goal from the store. One that was active is shown as paused, unless it may go on."""
+        """Take over a goal from the store. One that was active is shown as paused, unless it may go on.
+
+        So may one that was paused only because goalproxy was about to end.
+        """
         if goal is None:
             return []
         goal = goal.reopened(now)
+        if armed and goal.status == "paused" and goal.code == DRAINED_CODE:
+            goal = goal.moved("resume", now) or goal
         self._told_seconds = goal.active_seconds(now)
         if goal.status == "active" and not armed:
             goal = goal.moved("pause", now, code="restored", reason=RESTORED) or goal

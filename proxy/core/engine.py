@@ -11,7 +11,7 @@ what ``handle`` had written before the message they look at could exist.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from goalproxy.mappers.base import Agent, Mapper
 from goalproxy.proxy.wire import acp
@@ -22,6 +22,7 @@ from . import (
     commands,
     controls,
     cost,
+    draining,
     emulation,
     goal_tools,
     handshake,
@@ -41,6 +42,7 @@ from .connection import Awaited, Connection, Policy
 from .events import (
     AgentGone,
     CheckDone,
+    Drain,
     Event,
     FromAgent,
     FromClient,
@@ -117,35 +119,22 @@ class Engine:
                 self._notifications = connection.mapper.notifications
                 if connection.emulates:
                     self._notifications = frozenset({acp.PERMISSION})
-        elif isinstance(event, TimerFired):
-            _on_timer(connection, event.key)
-        elif isinstance(event, AgentGone):
-            _on_agent_gone(connection)
         else:
-            _on_answer(connection, event)
+            _ELSEWHERE[type(event)](connection, event)
         standing.tell(connection)
+        draining.tell(connection)
         return connection.actions
 
 
-def _on_agent_gone(connection: Connection) -> None:
+def _on_agent_gone(connection: Connection, _event: AgentGone) -> None:
     controls.on_agent_gone(connection)
     for ident in list(connection.sessions):
         lifecycle.end(connection, ident)
     connection.record(AgentEnded())
 
 
-def _on_answer(connection: Connection, event: LogRead | GoalLoaded | CheckDone | ToolsListed | ToolCalled) -> None:
-    """What the shell was asked for, or the model wants."""
-    if isinstance(event, LogRead):
-        logs.on_log(connection, event)
-    elif isinstance(event, GoalLoaded):
-        emulation.on_loaded(connection, event)
-    elif isinstance(event, CheckDone):
-        rounds.on_check_done(connection, event)
-    elif isinstance(event, ToolsListed):
-        connection.listed.add(event.token)
-    else:
-        goal_tools.on_call(connection, event)
+def _on_listed(connection: Connection, event: ToolsListed) -> None:
+    connection.listed.add(event.token)
 
 
 def _from_agent(connection: Connection, event: FromAgent) -> None:
@@ -200,7 +189,8 @@ def _on_awaited(connection: Connection, event: FromAgent, awaited: Awaited) -> N
         lifecycle.on_ended(connection, event, awaited)
 
 
-def _on_timer(connection: Connection, key: str) -> None:
+def _on_timer(connection: Connection, event: TimerFired) -> None:
+    key = event.key
     if key.startswith(controls.CONTROL_TIMER):
         controls.on_timer(connection, key.removeprefix(controls.CONTROL_TIMER))
     elif key.startswith(controls.INTENT_TIMER):
@@ -215,3 +205,16 @@ def _on_timer(connection: Connection, key: str) -> None:
         session = connection.sessions.get(key.removeprefix(lifecycle.COMMANDS_TIMER))
         if session is not None:
             commands.send_own(connection, session)
+
+
+_ELSEWHERE: Final[dict[type, Callable[[Connection, Any], None]]] = {
+    TimerFired: _on_timer,
+    LogRead: logs.on_log,
+    GoalLoaded: emulation.on_loaded,
+    CheckDone: rounds.on_check_done,
+    ToolsListed: _on_listed,
+    ToolCalled: goal_tools.on_call,
+    Drain: draining.on_drain,
+    AgentGone: _on_agent_gone,
+}
+"""What to do about what comes from neither peer."""

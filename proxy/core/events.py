@@ -84,11 +84,29 @@ class ToolCalled(Struct, frozen=True):
     now: int
 
 
+class Drain(Struct, frozen=True):
+    """The proxy is about to end: nothing of its own is to begin. ``at_once`` says that what runs has to stop, too."""
+
+    at_once: bool
+    now: int
+
+
 class AgentGone(Struct, frozen=True):
     """The agent's output has ended; nothing will come from it any more."""
 
     now: int
 
 
-Event = FromClient | FromAgent | TimerFired | LogRead | GoalLoaded | CheckDone | ToolsListed | ToolCalled | AgentGone
+Event = (
+    FromClient
+    | FromAgent
+    | TimerFired
+    | LogRead
+    | GoalLoaded
+    | CheckDone
+    | ToolsListed
+    | ToolCalled
+    | Drain
+    | AgentGone
+)
 """A line that no peek could read, or that is none of the engine's concern, never becomes an event: it is relayed."""

@@ -19,7 +19,7 @@ from . import injection
 from .actions import RunCheck, SetTimer, StoreGoal, Swallow, ToAgent
 from .air import forward
 from .connection import Awaited, Connection
-from .driver import Driver
+from .driver import DRAINED, DRAINED_CODE, Driver
 from .events import CheckDone, FromAgent
 from .facts import BackedOff, CheckRan, OwnedGoalStopped, RoundEnded, RoundSpoke
 from .holding import answer_open, release
@@ -53,6 +53,9 @@ def start_round(connection: Connection, session: Session) -> None:
     driver, now = session.driver, connection.now
     if driver is None or driver.goal is None or driver.goal.status != "active" or not driver.armed:
         return
+    if connection.draining:
+        _pause_to_drain(connection, session, driver)
+        return
     if session.busy or session.held or not session.visible:
         return
     if driver.waits_for_user or session.checking or _is_ending(connection, session):
@@ -72,6 +75,12 @@ def start_round(connection: Connection, session: Session) -> None:
     connection.awaiting[str, ident] = WaitingRound(session.id, started)
     connection.rounds += 1
     commit(connection, session, changes)
+
+
+def _pause_to_drain(connection: Connection, session: Session, driver: Driver) -> None:
+    """No round begins any more, and the goal says so as soon as none runs."""
+    if driver.round is None:
+        commit(connection, session, driver.move("pause", connection.now, code=DRAINED_CODE, reason=DRAINED))
 
 
 def _is_ending(connection: Connection, session: Session) -> bool:
