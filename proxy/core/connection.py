@@ -145,10 +145,10 @@ class Connection:
             self.sessions[ident] = Session(ident, Tracker(self.last_times.pop(ident, 0)))
         return self.sessions[ident]
 
-    def visible_session(self, ident: str) -> Session:
+    def known_session(self, ident: str) -> Session:
         """A session that the client knows. Raises Refusal."""
         session = self.sessions.get(ident)
-        if session is None or not session.visible:
+        if session is None or not (session.visible or session.opened):
             raise Refusal(f"Unknown session: {ident}")
         return session
 

@@ -54,7 +54,7 @@ def on_control(connection: Connection, event: FromClient) -> None:
             update_is_set=is_alias,
             no_control=mapper.no_control,
         )
-        ask(connection, connection.visible_session(control.session_id), control, event.envelope.id)
+        ask(connection, connection.known_session(control.session_id), control, event.envelope.id)
     except Refusal as refusal:
         word = at(params, "action")
         connection.record(ControlAnswered(word if word in controls.ACTIONS else "unknown", "invalid"))

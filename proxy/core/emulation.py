@@ -25,7 +25,7 @@ from .events import FromClient, GoalLoaded
 from .facts import CommandSeen, ControlAnswered
 from .holding import answer_held, answer_open, take_back
 from .replies import cancelled, say, tell
-from .rounds import commit, driver_of, interrupt, meter_of, start_round
+from .rounds import commit, driver_of, interrupt, start_round
 from .session import Held, Session, Turn
 
 # Prompts and commands
@@ -143,7 +143,7 @@ def on_control(connection: Connection, event: FromClient) -> None:
     try:
         is_alias = event.envelope.method == extension.SESSION_ALIAS
         control = controls.read_control(params, actions=ACTIONS, limit=None, update_is_set=is_alias, budgets=True)
-        session = connection.visible_session(control.session_id)
+        session = connection.known_session(control.session_id)
         controls.check_expected(control.expected, driver_of(connection, session).shown)
         apply(connection, session, control)
     except (Refusal, Refused) as refusal:
@@ -223,7 +223,6 @@ def on_opened(connection: Connection, session: Session, method: str, *, preserve
     driver = driver_of(connection, session)
     driver.forget_publication()
     session.meter = None  # An agent that loads a session may go on with its sum, or begin anew.
-    meter_of(connection, session, is_new=method == acp.NEW)
     if session.agent_owns or method in (acp.NEW, acp.FORK) or driver.goal is not None:
         connection.publish(session)
         start_round(connection, session)

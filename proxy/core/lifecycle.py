@@ -40,7 +40,9 @@ def on_opening(connection: Connection, event: FromClient) -> None:
         connection.do(Relay())
     connection.awaiting[key] = awaited
     if ident:
-        connection.session(ident).visible = False  # What comes before the response is history.
+        session = connection.session(ident)
+        session.opened = session.opened or session.visible
+        session.visible = False  # What comes before the response is history.
 
 
 def on_opened(connection: Connection, event: FromAgent, awaited: Awaited) -> None:

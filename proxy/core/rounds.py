@@ -33,11 +33,11 @@ ROUND_KINDS = frozenset({acp.MESSAGE_CHUNK, "tool_call", "tool_call_update"})
 _STOPS = frozenset({"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error"})
 
 
-def meter_of(connection: Connection, session: Session, *, is_new: bool = False) -> UsageMeter:
-    """What reads the usage of a session's prompts, made when first needed; ``is_new`` says that the session is new."""
+def meter_of(connection: Connection, session: Session) -> UsageMeter:
+    """What reads the usage of a session's prompts."""
     if session.meter is None:
         name = connection.agent.name if connection.agent is not None else ""
-        session.meter = UsageMeter(cumulative=name in CUMULATIVE, is_new=is_new)
+        session.meter = UsageMeter(cumulative=name in CUMULATIVE, is_new=session.began_here)
     return session.meter
 
 

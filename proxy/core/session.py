@@ -86,9 +86,9 @@ class Session(Struct, eq=False):
     id: str
     tracker: Tracker
     visible: bool = False
-    """Whether the client has the response that made the session known to it."""
+    """Whether the client may be told of it: not before the response that opens it, nor while it is opened again."""
     opened: bool = False
-    """Whether there ever was such a response."""
+    """Whether the client knows it."""
     began_here: bool = False
     """Whether the session was new when the client got to know it."""
     costs: dict[str, float] = {}

@@ -402,6 +402,24 @@ def test_a_fork_begins_without_a_goal() -> None:
     """)
 
 
+def test_a_session_can_be_controlled_while_it_is_loaded_again() -> None:
+    plain_at_work().run(f"""
+        {LOAD}
+        agent  << same
+        client >> control 10 pause
+        agent  << notify session/cancel {{}}
+        client << result 10 {{}}
+        agent  >> result $1 {{"stopReason": "cancelled"}}
+        agent  >> result 9 {{}}
+        client << same
+        client << goal {{"objective": "Ship it", "status": "paused"}}
+        client >> request 11 session/load {{"sessionId": "other", "cwd": "/w", "mcpServers": []}}
+        agent  << same
+        client >> request 12 _session/goal {{"sessionId": "other", "action": "pause"}}
+        client << error 12 -32602 Unknown session: other
+    """)
+
+
 def test_loading_that_fails_leaves_an_open_session_as_it_was() -> None:
     plain_at_work().run(f"""
         {LOAD}

@@ -175,3 +175,20 @@ def test_a_response_that_names_no_session_passes() -> None:
         agent  >> result 2 {"sessionId": 7}
         client << same
     """)
+
+
+def test_a_session_can_be_controlled_while_it_is_loaded_again() -> None:
+    play = codex("2.6.0")
+    play.feed("agent", snapshot("air", objective="Ship it", status="active"))
+    play.run(f"""
+        client >> request 9 session/load {{}}
+        agent  << same
+        client >> control 10 pause
+        agent  << request $1 _session/goal {{"action": "pause"}}
+        agent  >> {snapshot("air", objective="Ship it", status="paused")}
+        client << result 10 {{}}
+        agent  >> result 9 {{}}
+        client << same
+        client << goal {{"status": "paused"}}
+        agent  >> result $1 {{}}
+    """)
