@@ -14,7 +14,7 @@ from goalproxy.mappers.base import Call, GoalReported, Prompt, at
 from goalproxy.proxy.goal import control as controls
 from goalproxy.proxy.goal.control import Control, Refusal
 from goalproxy.proxy.wire import acp, extension, jsonrpc
-from goalproxy.proxy.wire.envelope import Id, load
+from goalproxy.proxy.wire.envelope import Id, load, same_id
 
 from . import emulation
 from .actions import FollowLog, ReadLog, Relay, SetTimer, Swallow, ToAgent
@@ -221,7 +221,7 @@ def on_cancel_request(connection: Connection, event: FromClient) -> None:
     """The client takes a request back. One that the proxy holds is answered here, and taken back from the agent too."""
     ident = at(load(event.line), "params", "requestId")
     for pending in _pending(connection):
-        if type(pending.client_id) is type(ident) and pending.client_id == ident:
+        if same_id(pending.client_id, ident):
             connection.do(
                 Swallow(),
                 ToAgent(jsonrpc.notification(acp.CANCEL_REQUEST, {"requestId": pending.agent_id})),

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import UNSET
 
 from goalproxy.proxy.wire import acp, jsonrpc
+from goalproxy.proxy.wire.envelope import same_id
 
 from .actions import Swallow, ToAgent
 from .connection import Awaited, Connection
@@ -61,16 +62,12 @@ def answer_open(connection: Connection, session: Session, result: dict[str, Any]
 
 def take_back(connection: Connection, session: Session, ident: object) -> bool:
     """Whether a request that the client takes back is kept, or open, here; it is answered then."""
-    held = next((one.id for one in session.held if _same(one.id, ident)), UNSET)
-    opened = next((one for one in session.open_prompts if _same(one, ident)), UNSET)
+    held = next((one.id for one in session.held if same_id(one.id, ident)), UNSET)
+    opened = next((one for one in session.open_prompts if same_id(one, ident)), UNSET)
     found = opened if held is UNSET else held
     if found is UNSET:
         return False
-    session.held = [one for one in session.held if not _same(one.id, ident)]
-    session.open_prompts = [one for one in session.open_prompts if not _same(one, ident)]
+    session.held = [one for one in session.held if not same_id(one.id, ident)]
+    session.open_prompts = [one for one in session.open_prompts if not same_id(one, ident)]
     connection.answer_error(found, acp.REQUEST_CANCELLED, "The request was cancelled.")
     return True
-
-
-def _same(one: object, other: object) -> bool:
-    return type(one) is type(other) and one == other

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from goalproxy.mappers.base import at
 from goalproxy.proxy.wire import acp
-from goalproxy.proxy.wire.envelope import load
+from goalproxy.proxy.wire.envelope import load, same_id
 from goalproxy.proxy.wire.splice import NotEditable, append, put
 
 from .actions import Relay, Rewrite, Swallow, ToAgent
@@ -99,7 +99,7 @@ def _free_name(servers: list[Any]) -> str:
 def followed(connection: Connection, event: FromClient, ident: object) -> bytes:
     """A notice that a request is taken back, for the id under which the agent has it."""
     for key, awaited in connection.awaiting.items():
-        if isinstance(awaited, Awaited) and type(awaited.client_id) is type(ident) and awaited.client_id == ident:
+        if isinstance(awaited, Awaited) and same_id(awaited.client_id, ident):
             return put(event.line, ("params", "requestId"), key[1])
     return event.line
 

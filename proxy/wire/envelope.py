@@ -19,6 +19,11 @@ Id = int | float | str | bool | None
 IdKey = tuple[type, Id]
 
 
+def same_id(one: object, other: object) -> bool:
+    """Whether two ids are the same by type and value: ``1``, ``1.0``, ``"1"`` and ``true`` are four ids."""
+    return type(one) is type(other) and one == other
+
+
 class UpdatePeek(Struct, frozen=True, gc=False):
     """The kind of a ``session/update``."""
 
