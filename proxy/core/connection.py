@@ -21,7 +21,7 @@ from .actions import Action, Record, Relay, Rewrite, ToAgent, ToClient
 from .driver import Limits
 from .facts import Fact, GoalChanged, GoalsStand, Owner
 from .ids import Ids
-from .session import Claim, PendingControl, Question, Session, WaitingRound
+from .session import Claim, PendingControl, Question, Session, Turn, WaitingRound
 
 
 class ToolServer(Struct, frozen=True):
@@ -135,6 +135,11 @@ class Connection:
         return self.mapper is not None and owner_of(self.policy.goals, self.mapper) == "emulated"
 
     @property
+    def log_mark(self) -> bytes | None:
+        """Text that every line about goals in the agent's log of a session contains; None if no log is read."""
+        return self.goals.log_mark if self.goals is not None else None
+
+    @property
     def strips_air(self) -> bool:
         """Whether ``_meta.jetbrains`` has to be taken out of what the agent sends."""
         return self.mapper is not None and self.mapper.hides_air and not self.client_is_air
@@ -151,6 +156,12 @@ class Connection:
         if session is None or not (session.visible or session.opened):
             raise Refusal(f"Unknown session: {ident}")
         return session
+
+    def open_turn(self, session: Session, key: IdKey, generation: int | None = None) -> None:
+        """A prompt of the client's goes to the agent; ``generation`` is that of the goal command in it."""
+        self.awaiting[key] = Awaited(acp.PROMPT, session.id)
+        session.turns[key] = Turn(generation)
+        session.prompted = True
 
     def do(self, *actions: Action) -> None:
         """Want something done, after everything wanted before."""

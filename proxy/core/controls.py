@@ -105,9 +105,8 @@ def submit(connection: Connection, session: Session, control: Control) -> int:
 
 def follow(connection: Connection, session: Session, *, history: bool = False) -> None:
     """Follow the agent's log of a session, if it keeps one."""
-    mark = connection.goals.log_mark if connection.goals is not None else None
-    if mark is not None:
-        connection.do(FollowLog(session.id, mark, history))
+    if connection.log_mark is not None:
+        connection.do(FollowLog(session.id, connection.log_mark, history))
 
 
 def _dispatch(connection: Connection, pending: PendingControl, call: Call) -> None:
@@ -165,7 +164,7 @@ def on_response(connection: Connection, event: FromAgent, pending: PendingContro
         _refuse(connection, pending, at(message, "error"), late=was_pending)
         return
     _read_answer(connection, pending.session, at(message, "result"))
-    if connection.goals is not None and connection.goals.log_mark is not None:
+    if connection.log_mark is not None:
         _leave_to_log(connection, pending)
         return
     verdict = tracker.lapsed if pending.is_prompt else tracker.accepted

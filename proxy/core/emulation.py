@@ -19,14 +19,14 @@ from goalproxy.proxy.wire.envelope import load
 
 from . import injection
 from .actions import LoadGoal, Relay, Swallow
-from .connection import Awaited, Connection
+from .connection import Connection
 from .driver import Driver
 from .events import FromClient, GoalLoaded
 from .facts import CommandSeen, ControlAnswered
 from .holding import answer_held, answer_open, take_back
 from .replies import cancelled, say, tell
 from .rounds import commit, driver_of, interrupt, start_round
-from .session import Held, Session, Turn
+from .session import Held, Session
 
 # Prompts and commands
 
@@ -46,19 +46,13 @@ def on_prompt(connection: Connection, event: FromClient) -> None:
     driver = driver_of(connection, session)
     driver.user_spoke(connection.now)
     if driver.round is None and not session.held:
-        _pass(connection, session, event)
+        connection.open_turn(session, key)
+        connection.do(Relay())
         return
     connection.do(Swallow())
     session.held.append(Held(key, event.envelope.id, bytes(event.line)))
     if connection.policy.on_prompt == "interrupt":
         interrupt(connection, session)
-
-
-def _pass(connection: Connection, session: Session, event: FromClient) -> None:
-    if event.envelope.key is not None:
-        connection.awaiting[event.envelope.key] = Awaited(acp.PROMPT, session.id)
-        session.turns[event.envelope.key] = Turn()
-    connection.do(Relay())
 
 
 def _command(connection: Connection, event: FromClient, session: Session, prompt: list[Any], command: Command) -> None:

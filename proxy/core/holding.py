@@ -13,10 +13,10 @@ from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import same_id
 
 from .actions import Swallow, ToAgent
-from .connection import Awaited, Connection
+from .connection import Connection
 from .events import FromClient
 from .replies import cancelled
-from .session import Held, Session, Turn
+from .session import Held, Session
 
 
 def hold(connection: Connection, event: FromClient, session: Session) -> None:
@@ -34,9 +34,7 @@ def release(connection: Connection, session: Session, count: int | None = None) 
     held = session.held[:count]
     del session.held[:count]
     for prompt in held:
-        connection.awaiting[prompt.key] = Awaited(acp.PROMPT, session.id)
-        session.turns[prompt.key] = Turn()
-        session.prompted = True
+        connection.open_turn(session, prompt.key)
         connection.do(ToAgent(prompt.line))
 
 

@@ -142,7 +142,7 @@ def end(connection: Connection, ident: str) -> None:
     """Forget a session."""
     session = connection.sessions.pop(ident, None)
     if session is not None:
-        if connection.goals is not None and connection.goals.log_mark is not None:
+        if connection.log_mark is not None:
             connection.do(LeaveLog(ident, forget=True))
         connection.last_times[ident] = session.book.last_time
         connection.record_changes(session.tracker.end())

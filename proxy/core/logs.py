@@ -18,7 +18,7 @@ UNTOLD = "The turn has ended; this agent does not say whether the goal is met."
 
 def turn_ended(connection: Connection, session: Session) -> None:
     """A turn is over: what the log says now decides what became of the goal."""
-    if connection.goals is None or connection.goals.log_mark is None:
+    if connection.log_mark is None:
         return
     goal = session.tracker.shown
     if session.lapsing or session.tracker.waits or (goal is not None and goal.status == "active"):
@@ -27,7 +27,7 @@ def turn_ended(connection: Connection, session: Session) -> None:
 
 def asks_log(connection: Connection, session: Session, signal: GoalReported) -> bool:
     """Whether the agent said that its goal is gone and not how: the log is asked first."""
-    if signal.ended != "ended_unknown" or connection.goals is None or connection.goals.log_mark is None:
+    if signal.ended != "ended_unknown" or connection.log_mark is None:
         return False
     session.gone = True
     connection.do(ReadLog(session.id))

@@ -23,13 +23,13 @@ from goalproxy.proxy.wire.splice import NotEditable, arrange
 from . import emulation
 from .actions import Relay, Rewrite, SetTimer, Swallow
 from .commands import takes_command
-from .connection import Awaited, Connection
+from .connection import Connection
 from .controls import GRACE, INTENT_TIMER, ask, send, submit
 from .events import FromClient
 from .facts import CommandSeen, NotRewritten
 from .holding import answer_held, hold
 from .replies import end_of_turn, say
-from .session import Session, Turn
+from .session import Session
 
 
 def on_prompt(connection: Connection, event: FromClient) -> None:
@@ -146,11 +146,8 @@ def _seen(connection: Connection, command: Command, answered_by: Any) -> None:
 def _relay(
     connection: Connection, event: FromClient, session: Session, generation: int | None, line: bytes | None = None
 ) -> None:
-    key = event.envelope.key
-    if key is not None:
-        connection.awaiting[key] = Awaited(acp.PROMPT, session.id)
-        session.turns[key] = Turn(generation)
-    session.prompted = True
+    if event.envelope.key is not None:
+        connection.open_turn(session, event.envelope.key, generation)
     connection.do(Relay() if line is None else Rewrite(line))
 
 

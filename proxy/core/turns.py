@@ -46,7 +46,7 @@ def on_prompt_response(connection: Connection, event: FromAgent, awaited: Awaite
         return
     if event.envelope.failed:
         generation = session.turns.pop(key).generation
-        if generation is not None and connection.goals is not None and connection.goals.log_mark is not None:
+        if generation is not None and connection.log_mark is not None:
             session.lapsing.append(generation)  # An error of the model is no refusal of the goal.
         elif generation is not None:
             session.tracker.refused(generation)
@@ -79,7 +79,7 @@ def _end(connection: Connection, session: Session, key: IdKey) -> None:
     generation = session.turns.pop(key).generation
     if generation is None:
         return
-    if connection.goals is not None and connection.goals.log_mark is not None:
+    if connection.log_mark is not None:
         session.lapsing.append(generation)  # The log tells; it is read as soon as the turn is over.
     else:
         connection.record_changes(session.tracker.lapsed(generation, connection.now))
