@@ -93,9 +93,9 @@ class Connection:
         self.takes_http_tools = False
         """Whether the agent said that it takes MCP servers over HTTP."""
         self.tokens: dict[str, Session | None] = {}
-        self.listed: set[str] = set()
-        """The tokens of the sessions whose agent has asked for the proxy's tools."""
         """The secrets of injected tool servers, with their sessions once these are known."""
+        self.listed: set[str] = set()
+        """Those of these secrets with which the agent has asked for the proxy's tools."""
         self.checks: dict[str, Claim] = {}
         """The check that runs for each session, by what it was started for: the goal's id and its objective."""
         self.draining = False
@@ -205,9 +205,20 @@ class Connection:
         self.do(ToAgent(jsonrpc.request(ident, method, params)))
         return ident
 
+    def note_listed(self, token: str) -> None:
+        """The agent has asked for the tools, or used one."""
+        if token in self.tokens:
+            self.listed.add(token)
+
+    def forget_token(self, token: str) -> None:
+        """The tools that were offered with a secret are nobody's."""
+        self.tokens.pop(token, None)
+        self.listed.discard(token)
+
     def forget_tools(self, session: Session) -> None:
         """The model's tools are no longer this session's."""
         self.tokens = {token: owner for token, owner in self.tokens.items() if owner is not session}
+        self.listed &= self.tokens.keys()
 
     def publish(self, session: Session) -> None:
         """Inject the session's goal towards the client, if the client knows the session and does not know this yet."""

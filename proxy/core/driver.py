@@ -85,7 +85,6 @@ class Driver:
         self._book = self._new_book()
         self._publisher = Publisher(last_time)
         self._told_seconds = 0
-        self._made = 0
 
     # What there is
 

@@ -134,7 +134,7 @@ def _on_agent_gone(connection: Connection, _event: AgentGone) -> None:
 
 
 def _on_listed(connection: Connection, event: ToolsListed) -> None:
-    connection.listed.add(event.token)
+    connection.note_listed(event.token)
 
 
 def _from_agent(connection: Connection, event: FromAgent) -> None:

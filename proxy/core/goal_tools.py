@@ -26,7 +26,7 @@ from .session import Session
 def on_call(connection: Connection, event: ToolCalled) -> None:
     """A tool call; it is answered at once."""
     session = connection.tokens.get(event.token)
-    connection.listed.add(event.token)
+    connection.note_listed(event.token)
     try:
         if session is None:
             raise Refused("no-session", "These tools belong to no session that is open.")  # noqa: TRY301 - one way out

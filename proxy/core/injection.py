@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET
+from msgspec.structs import replace
 
 from goalproxy.mappers.base import at
 from goalproxy.proxy.wire import acp
@@ -26,15 +26,11 @@ def open_with_tools(connection: Connection, event: FromClient, awaited: Awaited)
     """Send on a request that opens a session, with the tools where they can be given; returns what to await."""
     message = load(event.line)
     servers = at(message, "params", "mcpServers")
-    directory, preserve = (
-        at(message, "params", "cwd"),
-        at(message, "params", "_meta", "goal", "resumePolicy") == "preserve",
-    )
-    known = Awaited(
-        awaited.method,
-        awaited.session_id,
+    directory = at(message, "params", "cwd")
+    known = replace(
+        awaited,
         directory=directory if isinstance(directory, str) else "",
-        preserve=preserve,
+        preserve=at(message, "params", "_meta", "goal", "resumePolicy") == "preserve",
     )
     if connection.policy.tools is None or not isinstance(servers, list | None):
         connection.do(Relay())
@@ -49,20 +45,18 @@ def open_with_tools(connection: Connection, event: FromClient, awaited: Awaited)
         return known
     connection.do(Rewrite(line))
     connection.tokens[token] = None
-    return Awaited(known.method, known.session_id, token, event.line, UNSET, known.directory, known.preserve)
+    return replace(known, token=token, original=event.line)
 
 
 def refused(connection: Connection, event: FromAgent, awaited: Awaited) -> bool:
     """Whether the agent refused the tools, so that the session is opened again without them."""
     if not awaited.token or at(load(event.line), "error", "code") != acp.INVALID_PARAMS:
         return False
-    connection.tokens.pop(awaited.token, None)
+    connection.forget_token(awaited.token)
     client_id = at(load(awaited.original), "id")
     ident = connection.ids.make(connection.awaiting)
     connection.do(Swallow(), ToAgent(put(awaited.original, ("id",), ident)))
-    connection.awaiting[str, ident] = Awaited(
-        awaited.method, awaited.session_id, "", b"", client_id, awaited.directory, awaited.preserve
-    )
+    connection.awaiting[str, ident] = replace(awaited, token="", original=b"", client_id=client_id)
     return True
 
 

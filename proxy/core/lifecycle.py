@@ -106,7 +106,7 @@ def on_answer(connection: Connection, event: FromAgent, question: Question) -> N
 
 def _give_up(connection: Connection, awaited: Awaited) -> None:
     """A session that was loaded before stays; one that nobody ever saw goes."""
-    connection.tokens.pop(awaited.token, None)
+    connection.forget_token(awaited.token)
     session = connection.sessions.get(awaited.session_id)
     if session is None:
         return

@@ -249,6 +249,7 @@ class Interleavings(Peers, RuleBasedStateMachine):
         drivers = [session.driver for session in connection.sessions.values() if session.driver is not None]
         assert connection.rounds == sum(driver.round is not None for driver in drivers)
         assert {session.id for session in connection.tokens.values() if session} <= set(connection.sessions)
+        assert connection.listed <= set(connection.tokens)
 
     @invariant()
     def the_client_knows_the_goal(self) -> None:
