@@ -163,7 +163,7 @@ def on_response(connection: Connection, event: FromAgent, pending: PendingContro
         connection.publish(pending.session)
         _refuse(connection, pending, at(message, "error"), late=was_pending)
         return
-    _read_answer(connection, pending.session, at(message, "result"))
+    read_answer(connection, pending.session, at(message, "result"))
     if connection.log_mark is not None:
         _leave_to_log(connection, pending)
         return
@@ -208,7 +208,8 @@ def _tries_again(connection: Connection, pending: PendingControl, error: Any) ->
     return True
 
 
-def _read_answer(connection: Connection, session: Session, result: Any) -> None:
+def read_answer(connection: Connection, session: Session, result: Any) -> None:
+    """Enter what the agent's answer to a request of the proxy's own says about the goal."""
     if connection.goals is None or not isinstance(result, dict):
         return
     for signal in connection.goals.read_answer(result, session.view):

@@ -15,7 +15,7 @@ from goalproxy.proxy.goal.control import ACTIONS, Control, Refusal
 from goalproxy.proxy.goal.owned import Refused
 from goalproxy.proxy.goal.snapshot import describe
 from goalproxy.proxy.wire import acp, extension
-from goalproxy.proxy.wire.envelope import load
+from goalproxy.proxy.wire.envelope import Id, load
 
 from . import injection
 from .actions import LoadGoal, Relay, Swallow
@@ -185,7 +185,7 @@ def on_cancel(connection: Connection, event: FromClient) -> None:
     _stop(connection, session, driver)
 
 
-def on_cancel_request(connection: Connection, event: FromClient, ident: object) -> None:
+def on_cancel_request(connection: Connection, event: FromClient, ident: Id) -> None:
     """The client takes one request back. To take back the prompt that is open for a goal is to cancel."""
     for session in connection.sessions.values():
         opened = list(session.open_prompts)

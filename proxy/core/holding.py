@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET
-
 from goalproxy.proxy.wire import acp, jsonrpc
-from goalproxy.proxy.wire.envelope import same_id
+from goalproxy.proxy.wire.envelope import Id, same_id
 
 from .actions import Swallow, ToAgent
 from .connection import Connection
@@ -58,14 +56,12 @@ def answer_open(connection: Connection, session: Session, result: dict[str, Any]
         connection.answer(ident, result)
 
 
-def take_back(connection: Connection, session: Session, ident: object) -> bool:
+def take_back(connection: Connection, session: Session, ident: Id) -> bool:
     """Whether a request that the client takes back is kept, or open, here; it is answered then."""
-    held = next((one.id for one in session.held if same_id(one.id, ident)), UNSET)
-    opened = next((one for one in session.open_prompts if same_id(one, ident)), UNSET)
-    found = opened if held is UNSET else held
-    if found is UNSET:
+    held = [one for one in session.held if not same_id(one.id, ident)]
+    opened = [one for one in session.open_prompts if not same_id(one, ident)]
+    if len(held) + len(opened) == len(session.held) + len(session.open_prompts):
         return False
-    session.held = [one for one in session.held if not same_id(one.id, ident)]
-    session.open_prompts = [one for one in session.open_prompts if not same_id(one, ident)]
-    connection.answer_error(found, acp.REQUEST_CANCELLED, "The request was cancelled.")
+    session.held, session.open_prompts = held, opened
+    connection.answer_error(ident, acp.REQUEST_CANCELLED, "The request was cancelled.")
     return True

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from goalproxy.mappers.base import GoalReported, at
+from goalproxy.mappers.base import at
 from goalproxy.proxy.wire import acp
 from goalproxy.proxy.wire.envelope import load
 from goalproxy.proxy.wire.splice import put
@@ -16,7 +16,7 @@ from .actions import LeaveLog, Relay, SetTimer, StoreGoal, Swallow
 from .air import forward
 from .commands import complete_result, offers_command
 from .connection import Awaited, Connection
-from .controls import follow
+from .controls import follow, read_answer
 from .events import FromAgent, FromClient
 from .holding import let_go
 from .session import Question, Session
@@ -96,11 +96,9 @@ def _inquire(connection: Connection, session: Session) -> None:
 def on_answer(connection: Connection, event: FromAgent, question: Question) -> None:
     """The agent's answer to a question of the proxy's own."""
     connection.do(Swallow())
-    session, result = connection.sessions.get(question.session_id), at(load(event.line), "result")
-    if session is not None and connection.goals is not None and isinstance(result, dict):
-        for signal in connection.goals.read_answer(result, session.view):
-            if isinstance(signal, GoalReported):
-                connection.take(session, signal)
+    session = connection.sessions.get(question.session_id)
+    if session is not None:
+        read_answer(connection, session, at(load(event.line), "result"))
         connection.publish(session)
 
 

@@ -200,8 +200,8 @@ def _carry_out(
 ) -> None:
     """The proxy carries out the command as a control; the prompt is answered when that is."""
     try:
-        connection.do(Swallow())
         ask(connection, session, _control(session, command), event.envelope.id, end_of_turn(connection))
     except Refusal as refusal:
-        connection.actions.remove(Swallow())
         say(connection, event, session, prompt, str(refusal))
+    else:
+        connection.do(Swallow())

@@ -244,19 +244,17 @@ def on_check_done(connection: Connection, event: CheckDone) -> None:
     """The operator's check has run; it says nothing of a goal that has taken the place of the one it was for."""
     connection.record(CheckRan(event.passed, event.milliseconds))
     checked, session = connection.checks.pop(event.session_id, None), connection.sessions.get(event.session_id)
-    driver = session.driver if session is not None else None
-    if session is None or driver is None or driver.goal is None or not session.checking:
+    claim = session.claim if session is not None and session.checking else None
+    if session is None or claim is None:
         return
-    claim, session.claim = session.claim, None
-    if claim is not None and claim != checked:
-        session.claim = claim
+    if claim != checked:
         _run_check(connection, session, claim)
         return
-    reason = (claim.reason if claim is not None else None) or event.reason
+    session.claim, driver = None, driver_of(connection, session)
     if event.passed:
-        commit(connection, session, driver.move("complete", connection.now, reason=reason))
-    elif driver.goal.status != "complete":
-        driver.goal = driver.goal.used(connection.now, None, event.reason)
+        commit(connection, session, driver.move("complete", connection.now, reason=claim.reason or event.reason))
+    else:
+        driver.goal = driver.present().used(connection.now, None, event.reason)
         commit(connection, session, [])
     start_round(connection, session)
 
