@@ -1,4 +1,4 @@
-"""Control of a goal that the agent keeps: checked here, sent in the agent's own dialect, answered promptly.
+"""Controls: checked here, whoever keeps the goal; for an agent that does, sent in its own dialect, answered promptly.
 
 Agents hold their replies for minutes. The client gets its reply when the agent has published what came of the command,
 has answered, or has had time enough to refuse; the agent's late reply is swallowed, and a late error rolls back.
@@ -12,7 +12,8 @@ from msgspec import UNSET, UnsetType
 
 from goalproxy.mappers.base import Call, GoalReported, Prompt, at
 from goalproxy.proxy.goal import control as controls
-from goalproxy.proxy.goal.control import Control, Refusal
+from goalproxy.proxy.goal.control import ACTIONS, Control, Refusal
+from goalproxy.proxy.goal.owned import Refused
 from goalproxy.proxy.wire import acp, extension, jsonrpc
 from goalproxy.proxy.wire.envelope import Id, load, same_id
 
@@ -35,30 +36,36 @@ _LOG_GRACE = 2000
 
 
 def on_control(connection: Connection, event: FromClient) -> None:
-    """A control request of the client, under the neutral name or an alias."""
-    mapper = connection.goals
-    if connection.emulates:
-        emulation.on_control(connection, event)
-        return
-    if mapper is None:
+    """A control request of the client, under the neutral name or an alias, whoever keeps the goal."""
+    known = connection.sessions.get(event.envelope.session_id)
+    if (connection.goals is None and not connection.emulates) or (known is not None and known.agent_owns):
         connection.do(Relay())
         return
-    params = (load(event.line) or {}).get("params")
-    is_alias = event.envelope.method == extension.SESSION_ALIAS
     connection.do(Swallow())
+    params = (load(event.line) or {}).get("params")
     try:
-        control = controls.read_control(
-            params,
-            actions=mapper.actions,
-            limit=mapper.objective_limit,
-            update_is_set=is_alias,
-            no_control=mapper.no_control,
-        )
-        ask(connection, connection.known_session(control.session_id), control, event.envelope.id)
-    except Refusal as refusal:
+        control = _read(connection, event, params)
+        session = connection.known_session(control.session_id)
+        carry_out = emulation.on_control if connection.emulates else ask
+        carry_out(connection, session, control, event.envelope.id)
+    except (Refusal, Refused) as refusal:
         word = at(params, "action")
-        connection.record(ControlAnswered(word if word in controls.ACTIONS else "unknown", "invalid"))
+        connection.record(ControlAnswered(word if word in ACTIONS else "unknown", "invalid"))
         connection.answer_error(event.envelope.id, acp.INVALID_PARAMS, str(refusal))
+
+
+def _read(connection: Connection, event: FromClient, params: Any) -> Control:
+    """The control that a request asks for, if it works here. Raises Refusal."""
+    mapper, update_is_set = connection.goals, event.envelope.method == extension.SESSION_ALIAS
+    if mapper is None:
+        return controls.read_control(params, actions=ACTIONS, limit=None, update_is_set=update_is_set, budgets=True)
+    return controls.read_control(
+        params,
+        actions=mapper.actions,
+        limit=mapper.objective_limit,
+        update_is_set=update_is_set,
+        no_control=mapper.no_control,
+    )
 
 
 def ask(

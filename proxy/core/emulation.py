@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import UnsetType
+
 from goalproxy.mappers.base import at
 from goalproxy.proxy.goal import control as controls
 from goalproxy.proxy.goal.command import Command, can_hold_command, parse
-from goalproxy.proxy.goal.control import ACTIONS, Control, Refusal
+from goalproxy.proxy.goal.control import Control, Refusal
 from goalproxy.proxy.goal.owned import Refused
 from goalproxy.proxy.goal.snapshot import describe
-from goalproxy.proxy.wire import acp, extension
+from goalproxy.proxy.wire import acp
 from goalproxy.proxy.wire.envelope import Id, load
 
 from . import injection
@@ -126,27 +128,12 @@ def _stays_open(connection: Connection, driver: Driver, command: Command) -> boo
 # Controls
 
 
-def on_control(connection: Connection, event: FromClient) -> None:
-    """A control request of the client."""
-    params = (load(event.line) or {}).get("params")
-    known = connection.sessions.get(event.envelope.session_id)
-    if known is not None and known.agent_owns:
-        connection.do(Relay())
-        return
-    connection.do(Swallow())
-    try:
-        is_alias = event.envelope.method == extension.SESSION_ALIAS
-        control = controls.read_control(params, actions=ACTIONS, limit=None, update_is_set=is_alias, budgets=True)
-        session = connection.known_session(control.session_id)
-        controls.check_expected(control.expected, driver_of(connection, session).shown)
-        apply(connection, session, control)
-    except (Refusal, Refused) as refusal:
-        word = at(params, "action")
-        connection.record(ControlAnswered(word if word in ACTIONS else "unknown", "invalid"))
-        connection.answer_error(event.envelope.id, acp.INVALID_PARAMS, str(refusal))
-        return
+def on_control(connection: Connection, session: Session, control: Control, client_id: Id | UnsetType) -> None:
+    """A control request of the client. Raises Refusal or Refused; nothing has changed then."""
+    controls.check_expected(control.expected, driver_of(connection, session).shown)
+    apply(connection, session, control)
     connection.record(ControlAnswered(control.action, "ok"))
-    connection.answer(event.envelope.id, {})
+    connection.answer(client_id, {})
     start_round(connection, session)
 
 
