@@ -113,17 +113,20 @@ class Engine:
         if isinstance(event, FromClient):
             _CLIENT[event.envelope.method](connection, event)
         elif isinstance(event, FromAgent):
+            known = connection.mapper
             _from_agent(connection, event)
-            if connection.mapper is not None:
-                self._kinds = _UPDATES | connection.mapper.update_kinds
-                self._notifications = connection.mapper.notifications
-                if connection.emulates:
-                    self._notifications = frozenset({acp.PERMISSION})
+            if connection.mapper is not None and connection.mapper is not known:
+                self._listen(connection.mapper)
         else:
             _ELSEWHERE[type(event)](connection, event)
         standing.tell(connection)
         draining.tell(connection)
         return connection.actions
+
+    def _listen(self, mapper: Mapper) -> None:
+        """The agent has said who it is, and so what of it has to be handled."""
+        self._kinds = _UPDATES | mapper.update_kinds
+        self._notifications = frozenset({acp.PERMISSION}) if self._connection.emulates else mapper.notifications
 
 
 def _on_agent_gone(connection: Connection, _event: AgentGone) -> None:
