@@ -12,7 +12,8 @@ from typing import Any
 from goalproxy.proxy.goal.control import Action
 
 from .base import Agent, Signal, View, at
-from .codex import CodexMapper, is_codex, numbers, reported, turn_marks, version
+from .codex import CodexMapper, is_codex, reported, turn_marks
+from .versions import numbers, version
 
 _FIRST = (2,)
 

@@ -17,19 +17,18 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from goalproxy.proxy.goal.command import Command
+from goalproxy.proxy.goal.command import CLEAR_WORDS, Command, with_clear_words
 from goalproxy.proxy.goal.control import ACTIONS, Action
 from goalproxy.proxy.goal.intent import same_text
 from goalproxy.proxy.goal.report import Report, Unreadable, count, one_line, read_report
 from goalproxy.proxy.wire.acp import is_v2
 
 from .base import Agent, Call, GoalReported, Mapper, Prompt, Request, Signal, View, at, has
-from .codex import version
+from .versions import version
 
 _NAME = "@agentclientprotocol/claude-agent-acp"
 _FIRST_WITH_CONTROL = (0, 66)
 _LIMIT = 4000
-_CLEAR_WORDS = frozenset({"clear", "stop", "off", "reset", "none", "cancel"})
 _SETS: tuple[Action, ...] = ("set", "resume")
 _SDK_MESSAGE = "_claude/sdkMessage"
 _BOOK = "book"
@@ -194,9 +193,7 @@ class Claude(Mapper):
 
     def understand(self, command: Command) -> Command:
         """Read Claude's many words for clear."""
-        if command.word == "set" and command.objective.lower() in _CLEAR_WORDS:
-            return command._replace(word="clear", objective="")
-        return command
+        return with_clear_words(command)
 
     def begin(self, action: Action, objective: str, view: View) -> None:
         book = _book(view)
@@ -218,7 +215,7 @@ class Claude(Mapper):
         sets = action in _SETS
         if action not in self.actions:
             return None
-        if sets and text.strip().lower() in (*_CLEAR_WORDS, ""):
+        if sets and text.strip().lower() in (*CLEAR_WORDS, ""):
             return None
         if version(self.agent) >= _FIRST_WITH_CONTROL:
             params = {"sessionId": view.session_id, "action": "set" if sets else "clear"}

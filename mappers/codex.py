@@ -5,7 +5,6 @@ Owns the version borders of the family; which dialect a version speaks is in the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +13,7 @@ from goalproxy.proxy.goal.control import ACTIONS, Action
 from goalproxy.proxy.goal.report import Unreadable, read_report
 
 from .base import Agent, Call, GoalReported, Mapper, Prompt, Request, TurnMarked, View, at, has
+from .versions import version
 
 KIND = "codex"
 NAME = "@agentclientprotocol/codex-acp"
@@ -28,17 +28,6 @@ _EVENTS_FROM_THE_START = (2, 3, 0)
 def is_codex(agent: Agent) -> bool:
     """Whether the agent is an adapter of the present line, of whatever version."""
     return agent.name == NAME
-
-
-def version(agent: Agent) -> tuple[int, ...]:
-    """The version as numbers, for comparison; empty if it has none."""
-    return numbers(agent.version)
-
-
-def numbers(text: str) -> tuple[int, ...]:
-    """A version as numbers; what follows them is ignored."""
-    match = re.match(r"\d+(?:\.\d+)*", text)
-    return tuple(int(part) for part in match.group().split(".")) if match else ()
 
 
 def within(agent: Agent, first: tuple[int, ...], below: tuple[int, ...]) -> bool:

@@ -11,7 +11,8 @@ from typing import Any
 from goalproxy.proxy.goal.control import Action
 
 from .base import Agent, Signal, View
-from .codex import CodexMapper, reported, turn_marks, version, within
+from .codex import CodexMapper, reported, turn_marks, within
+from .versions import version
 
 _FIRST_WITH_CONTROL = (1, 1, 4)
 

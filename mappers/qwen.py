@@ -11,17 +11,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from goalproxy.proxy.goal.command import Command
+from goalproxy.proxy.goal.command import Command, with_clear_words
 from goalproxy.proxy.goal.control import ACTIONS, Action
 from goalproxy.proxy.goal.report import Report, Unreadable, read_report
 
 from .base import Agent, Call, GoalReported, Mapper, Request, Signal, TurnMarked, View, at, has
-from .codex import version
+from .versions import version
 
 _FIRST = (0, 24)
 _START, _END = "_qwencode/start_turn", "_qwencode/end_turn"
 _CONTROL = "qwen/control/session/goal/"
-_CLEAR_WORDS = frozenset({"clear", "stop", "off", "reset", "none", "cancel"})
 _CONFLICT = -32009
 
 
@@ -55,11 +54,8 @@ class Qwen(Mapper):
 
     def understand(self, command: Command) -> Command:
         """Read Qwen's own grammar: ``set X``, ``edit X``, and its many words for clear."""
-        if command.word != "set":
-            return command
+        command = with_clear_words(command)
         first, _, rest = command.objective.partition(" ")
-        if command.objective.lower() in _CLEAR_WORDS:
-            return command._replace(word="clear", objective="")
         if first.lower() in ("set", "edit") and rest.strip():
             return command._replace(objective=rest.strip())
         return command

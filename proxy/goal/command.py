@@ -7,12 +7,15 @@ white space or the end. What follows is the objective as it stands: no flags, no
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 Word = Literal["set", "pause", "resume", "clear", "status"]
 
 _COMMAND = re.compile(r"\s*/goal(?:\s+|$)", re.ASCII)
 _WORDS: dict[str, Word] = {"pause": "pause", "resume": "resume", "clear": "clear", "status": "status", "": "status"}
+
+CLEAR_WORDS: Final = frozenset({"clear", "stop", "off", "reset", "none", "cancel"})
+"""The words after ``/goal`` by which agents that know many end a goal."""
 
 
 class Command(NamedTuple):
@@ -42,6 +45,12 @@ def parse(prompt: object) -> Command | None:
     others = tuple(place for place, block in enumerate(prompt) if place != index and not _is_blank(block))
     word = _WORDS.get(argument.lower())
     return Command("set", argument, index, others) if word is None else Command(word, "", index, others)
+
+
+def with_clear_words(command: Command) -> Command:
+    """A command as it is understood by an agent with many words for clear."""
+    is_clear = command.word == "set" and command.objective.lower() in CLEAR_WORDS
+    return command._replace(word="clear", objective="") if is_clear else command
 
 
 def can_hold_command(line: bytes) -> bool:
