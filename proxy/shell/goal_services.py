@@ -19,6 +19,9 @@ from goalproxy.proxy.core.facts import AgentIdentified, Fact
 from goalproxy.proxy.goal.report import one_line
 from goalproxy.proxy.settings import Settings
 
+from .clock import now
+from .log import complain
+
 if TYPE_CHECKING:
     from .mcp_server import GoalServer, Reply
     from .store import GoalStore
@@ -56,10 +59,10 @@ class GoalServices:
     def serve(self, action: StoreGoal | LoadGoal | RunCheck | AnswerTool) -> Event | None:
         """Do what the engine wants; the event that follows at once, if one does."""
         if isinstance(action, StoreGoal):
-            self._goals().append(self._agent, action.session_id, action.goal, _now())
+            self._goals().append(self._agent, action.session_id, action.goal, now())
         elif isinstance(action, LoadGoal):
             goal = self._goals().load(self._agent, action.session_id)
-            return GoalLoaded(action.session_id, goal, action.armed, _now())
+            return GoalLoaded(action.session_id, goal, action.armed, now())
         elif isinstance(action, RunCheck):
             threading.Thread(target=self._check, args=(action,), name="check", daemon=True).start()
         else:
@@ -77,16 +80,16 @@ class GoalServices:
             from .store import GoalStore, default_path  # noqa: PLC0415 - only where goals are owned
 
             path = Path(self._settings.store) if self._settings.store else default_path()
-            self._store = GoalStore(path, _warn)
+            self._store = GoalStore(path, complain)
         return self._store
 
     def _on_call(self, token: str, name: str, arguments: object, reply: Reply) -> None:
         self._calls += 1
         self._replies[self._calls] = reply
-        self.emit(ToolCalled(token, name, arguments, self._calls, _now()))
+        self.emit(ToolCalled(token, name, arguments, self._calls, now()))
 
     def _on_listed(self, token: str) -> None:
-        self.emit(ToolsListed(token, _now()))
+        self.emit(ToolsListed(token, now()))
 
     def _answer(self, action: AnswerTool) -> None:
         from .mcp_server import ToolResult  # noqa: PLC0415 - loaded already where a tool was called
@@ -102,12 +105,4 @@ class GoalServices:
         check = run_check(self._settings.check or "false", action.directory or ".", self._settings.check_timeout)
         said = one_line(check.tail[-_TAIL:]) or check.how
         reason = f"The check passed: {said}" if check.passed else f"The check did not pass ({check.how}): {said}"
-        self.emit(CheckDone(action.session_id, check.passed, reason, _now(), int(1000 * (time.monotonic() - started))))
-
-
-def _warn(text: str) -> None:
-    sys.stderr.write(f"goalproxy: {text}\n")
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
+        self.emit(CheckDone(action.session_id, check.passed, reason, now(), int(1000 * (time.monotonic() - started))))

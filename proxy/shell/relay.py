@@ -21,6 +21,7 @@ from goalproxy.proxy.core.facts import Fact
 from goalproxy.proxy.wire.envelope import Envelope, peek, peek_all
 from goalproxy.proxy.wire.ndjson import Block, LineBuffer, lines
 
+from .clock import now
 from .goal_services import GoalServices
 from .log_follower import LogFollower
 from .outlet import Outlet
@@ -85,7 +86,7 @@ class Relay:
         """Read the agent until its end; then nobody waits for it any more."""
         self._pump(source, self._down)
         with self._lock:
-            self._take(AgentGone(_now()))
+            self._take(AgentGone(now()))
         self._client.flush()
 
     def _pump(self, source: int, way: _Way) -> None:
@@ -153,15 +154,15 @@ class Relay:
 
     def _handle(self, line: bytes, envelope: Envelope, way: _Way) -> None:
         with self._lock:
-            self._perform(self._engine.handle(way.event(line, envelope, _now())), way, line)
+            self._perform(self._engine.handle(way.event(line, envelope, now())), way, line)
             while self._next:
                 self._take(self._next.popleft())
 
     def _on_log(self, session_id: str, lines: list[bytes], *, found: bool, history: bool) -> None:
-        self.take(LogRead(session_id, lines, found, history, _now()))
+        self.take(LogRead(session_id, lines, found, history, now()))
 
     def _on_timer(self, key: str) -> None:
-        self.take(TimerFired(key, _now()))
+        self.take(TimerFired(key, now()))
 
     def take(self, event: Event) -> None:
         """Take what happened elsewhere to the engine, from any thread."""
@@ -236,7 +237,3 @@ def _read(source: int) -> bytes:
             select.select([source], [], [])
         except OSError:
             return b""
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
