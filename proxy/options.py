@@ -48,7 +48,17 @@ def sidecar(
     context: typer.Context,
     admin: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Serve /metrics there; port 0 takes a free one. [default: off]"),
+        typer.Option(
+            metavar="HOST:PORT|unix:PATH",
+            help="Serve /metrics, /goals and more there; port 0 takes a free one. [default: off]",
+        ),
+    ] = None,
+    drain_timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help=f"Time that a round may go on after SIGTERM. [default: {_DEFAULT.drain_timeout:g}]",
+        ),
     ] = None,
     on_cancel: Annotated[
         settings.OnCancel | None,
@@ -134,6 +144,7 @@ def sidecar(
 
     given = {
         "admin": admin,
+        "drain_timeout": drain_timeout,
         "on_cancel": on_cancel,
         "goals": goals,
         "on_prompt": on_prompt,

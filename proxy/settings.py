@@ -32,7 +32,9 @@ class Settings(NamedTuple):
     on_cancel: OnCancel = "pause"
     """Whether ``session/cancel`` pauses the goal, too, or stops the turn only."""
     admin: str | None = None
-    """Where ``/metrics`` is served, as HOST:PORT; None for nowhere."""
+    """Where the admin server is, as HOST:PORT or unix:PATH, beside its socket in the registry; None for nowhere."""
+    drain_timeout: float = 5.0
+    """Seconds that a round may go on when the sidecar is asked to end."""
     goals: Goals = "auto"
     """Who may keep goals: the agent if it can and else the proxy, the agent alone, the proxy alone, or nobody."""
     on_prompt: OnPrompt = "interrupt"
@@ -60,6 +62,7 @@ class Settings(NamedTuple):
 
 
 _POSITIVE: Final = ("max_rounds", "token_budget", "time_budget", "blocked_after", "check_timeout")
+_NOT_NEGATIVE: Final = ("min_interval", "drain_timeout")
 
 
 def load(options: Mapping[str, Any], config: str | None, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -109,8 +112,9 @@ def _validate(values: dict[str, Any]) -> Settings:
         number = getattr(settings, name)
         if number is not None and not number > 0:
             raise _wrong(name, "it must be greater than 0", number)
-    if not settings.min_interval >= 0:
-        raise _wrong("min_interval", "it must not be less than 0", settings.min_interval)
+    for name in _NOT_NEGATIVE:
+        if not getattr(settings, name) >= 0:
+            raise _wrong(name, "it must not be less than 0", getattr(settings, name))
     return settings
 
 

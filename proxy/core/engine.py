@@ -54,6 +54,7 @@ from .events import (
 )
 from .facts import AgentEnded
 from .session import PendingControl, Question, WaitingRound
+from .views import GoalView, views
 
 _Handler = Callable[[Connection, FromClient], None]
 
@@ -127,6 +128,20 @@ class Engine:
         """The agent has said who it is, and so what of it has to be handled."""
         self._kinds = _UPDATES | mapper.update_kinds
         self._notifications = frozenset({acp.PERMISSION}) if self._connection.emulates else mapper.notifications
+
+    def goals(self) -> list[GoalView]:
+        """The goals of all sessions, for somebody who asks; to be called as ``handle`` is."""
+        return views(self._connection)
+
+    @property
+    def is_introduced(self) -> bool:
+        """Whether the agent has said who it is."""
+        return self._connection.mapper is not None
+
+    @property
+    def keeps_goals(self) -> bool:
+        """Whether the proxy keeps the goals of this agent."""
+        return self._connection.emulates
 
 
 def _on_agent_gone(connection: Connection, _event: AgentGone) -> None:

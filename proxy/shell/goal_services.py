@@ -69,6 +69,10 @@ class GoalServices:
             self._answer(action)
         return None
 
+    def store_works(self) -> bool:
+        """Whether goals can be stored now."""
+        return self._goals().works()
+
     def end(self) -> None:
         """The proxy ends: nothing of a check that runs may stay."""
         module = sys.modules.get("goalproxy.proxy.shell.check")

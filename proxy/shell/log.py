@@ -26,6 +26,15 @@ class Log:
         self._logger: Any = None
 
     @property
+    def level(self) -> str:
+        """The level from which on lines are written."""
+        return next(name for name, number in LEVELS.items() if number == self._threshold)
+
+    def set_level(self, level: str) -> None:
+        """Write from another level on, one of ``LEVELS``."""
+        self._threshold = LEVELS[level]
+
+    @property
     def traces(self) -> bool:
         """Whether every message is logged."""
         return self._threshold <= LEVELS["debug"]

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from goalproxy.proxy.errors import CannotStart
@@ -44,6 +44,8 @@ class AgentProcess:
         widen(self.stdout)
         self.ended = threading.Event()
         """Set once the agent has ended."""
+        self.drain: Callable[[], object] | None = None
+        """What has to be done before the agent is asked to end, if there is anything."""
         self.asked = False
         """Whether the proxy itself asked the running agent to end, since its client has left."""
         self.signals: set[int] = set()

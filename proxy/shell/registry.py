@@ -2,8 +2,8 @@
 
 A sidecar keeps its metrics in a file that is mapped into memory, so they are there for others at any time, whatever
 becomes of it, and nobody has to ask it. It holds a lock on the file for as long as it lives; the kernel lets go of the
-lock, however it ends. ``<pid>-<random>.series`` is such a file, ``.lock`` orders those who move numbers from files into
-``totals`` and those who read both.
+lock, however it ends. ``<pid>-<random>.series`` is such a file, and beside it is the socket of the admin server,
+``<pid>-<random>.sock``. ``.lock`` orders those who move numbers from files into ``totals`` and those who read both.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import fcntl
 import mmap
 import os
 import secrets
+import socket
 import stat
 import tempfile
 from collections.abc import Mapping
@@ -20,7 +21,10 @@ from typing import Final
 
 from goalproxy.metrics.series import SeriesTable
 
+from .listeners import bind_path
+
 SUFFIX: Final = ".series"
+SOCKET: Final = ".sock"
 OFF: Final = "off"
 
 
@@ -58,6 +62,15 @@ class Registration:
         fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self.path = directory / (name + SUFFIX)
         hidden.rename(self.path)  # It appears with its lock held.
+
+    def listen(self) -> socket.socket | None:
+        """A socket beside the file, by which the sidecar can be asked; None where there can be none."""
+        if self.path is None:
+            return None
+        try:
+            return bind_path(self.path.with_suffix(SOCKET))
+        except OSError:  # A path that is too long for a socket; everything else goes without it.
+            return None
 
     def _memory(self, size: int) -> memoryview:
         """The file in memory, grown to so many bytes. Earlier views of it go on to be the same bytes."""

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from goalproxy.proxy.core import actions as act
 from goalproxy.proxy.core.engine import Engine
@@ -32,6 +32,7 @@ from .traffic import Direction, Traffic, Treatment
 _CHUNK = PIPE_SIZE // 2
 """Half of what a pipe holds: whoever fills it can go on while this half is looked at."""
 
+_Answer = TypeVar("_Answer")
 Trace = Callable[[Direction, Treatment, bytes], None]
 
 
@@ -52,7 +53,7 @@ class Relay:
     """Moves lines between a client and an agent.
 
     Each of ``observers`` is called with each fact, one at a time. ``trace`` is called with each message, its direction
-    and its treatment, if it is given; that is slow.
+    and its treatment, if it is set, which can be at any time; that is slow.
     """
 
     def __init__(
@@ -62,12 +63,13 @@ class Relay:
         agent: Outlet,
         services: GoalServices,
         traffic: Traffic,
-        trace: Trace | None = None,
     ) -> None:
         self.observers: list[Callable[[Fact], None]] = []
         self._engine = engine
         self._traffic = traffic
-        self._trace = trace
+        self.trace: Trace | None = None
+        self.drained = threading.Event()
+        """Set once the engine says that it is drained."""
         self._services = services
         self._next: deque[Event] = deque()
         self._client, self._agent = client, agent
@@ -113,7 +115,7 @@ class Relay:
         if envelopes is None:
             parts = lines(bytes(block))
             self._sift(parts, list(map(peek, parts)), way)
-        elif self._trace is None and self._is_quiet(block, envelopes, way):
+        elif self.trace is None and self._is_quiet(block, envelopes, way):
             way.outlet.put(block)
             self._traffic.count(way.direction, "relayed", len(envelopes), len(block))
         else:
@@ -143,9 +145,10 @@ class Relay:
         run = parts[0] if len(parts) == 1 else b"".join(parts)
         way.outlet.put(run)
         self._traffic.count(way.direction, "relayed", len(parts), len(run))
-        if self._trace is not None:
+        trace = self.trace
+        if trace is not None:
             for part in parts:
-                self._trace(way.direction, "relayed", part)
+                trace(way.direction, "relayed", part)
 
     def _miss(self, part: bytes, way: _Way) -> None:
         """Count a line that is no message, unless it is empty."""
@@ -168,6 +171,11 @@ class Relay:
         """Take what happened elsewhere to the engine, from any thread."""
         with self._lock:
             self._take(event)
+
+    def ask(self, question: Callable[[Engine], _Answer]) -> _Answer:
+        """What the engine answers between two events."""
+        with self._lock:
+            return question(self._engine)
 
     def tell(self, fact: Fact) -> None:
         """Tell the observers a fact, from any thread."""
@@ -201,6 +209,8 @@ class Relay:
             self._timers.set(action.key, action.after)
         elif isinstance(action, act.FollowLog | act.ReadLog | act.LeaveLog):
             self._logs.serve(action)
+        elif isinstance(action, act.Drained):
+            self.drained.set()
         elif isinstance(action, act.StoreGoal | act.LoadGoal | act.RunCheck | act.AnswerTool):
             follows = self._services.serve(action)
             if follows is not None:
@@ -218,8 +228,9 @@ class Relay:
 
     def _count(self, way: _Way, treatment: Treatment, line: bytes) -> None:
         self._traffic.count(way.direction, treatment, 1, len(line))
-        if self._trace is not None:
-            self._trace(way.direction, treatment, line)
+        trace = self.trace
+        if trace is not None:
+            trace(way.direction, treatment, line)
 
     def _inject(self, line: bytes, towards: _Way, way: _Way | None) -> None:
         towards.outlet.put(line)

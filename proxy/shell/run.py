@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from goalproxy.proxy.settings import Settings
 
@@ -17,7 +17,7 @@ def run(command: Sequence[str], settings: Settings) -> None:
     """Run the sidecar, and end this process as the agent ended. Raises Failure; nothing runs then."""
     listener = None
     if settings.admin is not None:
-        from .admin import bind  # noqa: PLC0415 - only where it is wanted
+        from .listeners import bind  # noqa: PLC0415 - only where it is wanted
 
         listener = bind(settings.admin)
     process = AgentProcess(command)
@@ -33,6 +33,8 @@ def _forward_signals(process: AgentProcess) -> None:
     Where that ends the agent, it ends the proxy too, whether or not its client reads. So does one that comes when the
     agent has ended already.
 
+    Before the first SIGTERM is sent on, the proxy's own work is drained; a second one is sent on at once.
+
     The signals are blocked in every thread, and one thread takes them as they come: a handler would run in the main
     thread alone, which can be on its way into a wait that nothing interrupts.
     """
@@ -42,9 +44,23 @@ def _forward_signals(process: AgentProcess) -> None:
     def forward() -> None:
         while True:
             number = signal.sigwait(forwarded)
-            process.signals.add(number)
-            process.signal(number)
-            if process.ended.is_set():
-                leave(-number)
+            drain = process.drain
+            if number == signal.SIGTERM and drain is not None:
+                process.drain = None
+                threading.Thread(target=_drain, args=(process, drain), name="drain", daemon=True).start()
+            else:
+                _pass_on(process, number)
 
     threading.Thread(target=forward, name="signals", daemon=True).start()
+
+
+def _drain(process: AgentProcess, drain: Callable[[], object]) -> None:
+    drain()
+    _pass_on(process, signal.SIGTERM)
+
+
+def _pass_on(process: AgentProcess, number: int) -> None:
+    process.signals.add(number)
+    process.signal(number)
+    if process.ended.is_set():
+        leave(-number)

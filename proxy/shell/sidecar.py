@@ -24,9 +24,12 @@ from goalproxy.proxy.core.facts import AgentExited
 from goalproxy.proxy.settings import Settings
 from goalproxy.proxy.version import version
 
+from . import admin
 from .agent_version import version_of
 from .goal_services import GoalServices
+from .listeners import release, url
 from .log import Log, complain
+from .operator import Operator
 from .outlet import Outlet
 from .pipes import widen
 from .process import AgentProcess
@@ -43,26 +46,31 @@ _LAST_WORDS = 1.0
 
 
 def serve(process: AgentProcess, command: Sequence[str], settings: Settings, listener: socket.socket | None) -> int:
-    """Relay until the agent ends; its exit status, negative for a signal. ``listener`` is where metrics are served."""
+    """Relay until the agent ends; its exit status, negative for a signal. ``listener`` is the admin server's."""
     widen(_STDOUT)
     log, client = Log(settings), Outlet(_STDOUT)
     services = GoalServices(settings)
     engine = Engine(
         policy(command, settings, services.tools), choose, os.urandom(8).hex(), lambda: os.urandom(16).hex()
     )
-    table = _register(settings).table
-    observer = Observer(table, version())
-    relay = Relay(engine, client, Outlet(process.stdin), services, Traffic(table), log.message if log.traces else None)
+    registration = _register(settings)
+    table = registration.table
+    relay = Relay(engine, client, Outlet(process.stdin), services, Traffic(table))
     services.emit = relay.take
-    relay.observers += [services.observe, log.fact, observer]
+    relay.observers += [services.observe, log.fact, Observer(table, version())]
+    operator = Operator(relay, process, services, log, settings.drain_timeout)
+    operator.set_level(settings.log_level)
+    process.drain = operator.drain
+    listeners = [each for each in (listener, registration.listen()) if each is not None]
     if listener is not None:
-        from . import admin  # noqa: PLC0415 - only where it is wanted
-
-        complain(f"metrics on {admin.url(listener)}/metrics")
-        admin.serve(listener, admin.registry_of(table.read))
+        complain(f"metrics on {url(listener)}/metrics")
+    if listeners:
+        admin.serve(listeners, table.read, operator, content=settings.log_content)
     status = _supervise(process, relay, client)
     relay.tell(AgentExited(_outcome(process, status)))
     services.end()
+    for each in listeners:
+        release(each)
     return status
 
 

@@ -70,6 +70,11 @@ class GoalStore:
                 return None if text is None else msgspec.json.decode(text, type=OwnedGoal)
             return self._attempt(lambda connection: self._newest(connection, key, session_id))
 
+    def works(self) -> bool:
+        """Whether the file can be written now."""
+        with self._lock:
+            return bool(self._attempt(_begin))
+
     def close(self) -> None:
         """Let go of the file. A later request would open it again."""
         with self._lock:
@@ -124,6 +129,12 @@ class GoalStore:
                     " the one before it is taken"
                 )
         return None
+
+
+def _begin(connection: sqlite3.Connection) -> bool:
+    """Begin to write, and write nothing."""
+    with transaction(connection):
+        return True
 
 
 def default_path() -> Path:

@@ -47,7 +47,9 @@ def _relay(outlet: int, traffic: Traffic, *, from_client: bool, trace: Trace | N
     other = Outlet(-1)
     client, agent = (other, Outlet(outlet)) if from_client else (Outlet(outlet), other)
     engine = Engine(Policy(), choose, "token", lambda: "secret")
-    return Relay(engine, client, agent, GoalServices(Settings()), traffic, trace)
+    relay = Relay(engine, client, agent, GoalServices(Settings()), traffic)
+    relay.trace = trace
+    return relay
 
 
 def _through(

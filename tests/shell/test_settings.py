@@ -27,6 +27,7 @@ _VALUES: dict[str, tuple[object, object, object]] = {
     "blocked_after": (1, 2, 3),
     "check": ("true", "false", "make test"),
     "check_timeout": (0.5, 1.5, 3.0),
+    "drain_timeout": (0.0, 1.5, 3.0),
     "store": ("/a", "/b", "/c"),
     "registry": ("/a", "/b", "off"),
     "log_level": ("debug", "info", "error"),
