@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from .rig import DEADLINE, Sidecar
+from .rig import DEADLINE, Sidecar, eventually
 
 Json = dict[str, Any]
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -69,6 +71,16 @@ class Client:
         """Have the agent publish a goal, and wait until it has passed."""
         self.agent_updates(session, {"sessionUpdate": "session_info_update", "_meta": {"goal": goal}})
 
+    def until(self, wanted: Callable[[Json | None], bool]) -> Json | None:
+        """Wait for a snapshot of a goal that is as wanted, from the first that was not waited for on."""
+        while True:
+            while not self.updates:
+                self.updates.append(self._next())
+            update = self.updates.pop(0).get("params", {}).get("update", {})
+            if "goal" in (update.get("_meta") or {}) and wanted(update["_meta"]["goal"]):
+                goal: Json | None = update["_meta"]["goal"]
+                return goal
+
     def _next(self) -> Json:
         line = self.sidecar.output.line()
         assert line, "the output ended"
@@ -81,23 +93,73 @@ class Client:
         return message
 
 
-class Admin:
+Response = tuple[int, dict[str, str], bytes]
+"""The status, the headers and the body."""
+
+
+class Server:
+    """A server that is asked over HTTP."""
+
+    def connect(self) -> http.client.HTTPConnection:
+        """A connection to it."""
+        raise NotImplementedError
+
+    def get(self, path: str = "/metrics", **headers: str) -> Response:
+        """Ask for a page."""
+        return self._request("GET", path, b"", headers)
+
+    def post(self, path: str, body: bytes = b"", **headers: str) -> Response:
+        """Tell it something."""
+        return self._request("POST", path, body, headers)
+
+    def _request(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Response:
+        connection = self.connect()
+        try:
+            fields = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, body, fields)
+            response = connection.getresponse()
+            return response.status, {key.lower(): value for key, value in response.getheaders()}, response.read()
+        finally:
+            connection.close()
+
+
+class Operator(Server):
+    """The Unix socket of a sidecar in its registry."""
+
+    def __init__(self, sidecar: Sidecar) -> None:
+        self._path = eventually(lambda: next(iter(sidecar.registry.glob(f"{sidecar.pid}-*.sock")), None))
+
+    def connect(self) -> http.client.HTTPConnection:
+        """A connection to it, as soon as it listens."""
+        connection = http.client.HTTPConnection("sidecar", timeout=DEADLINE)
+        connection.sock = eventually(self._reach)
+        connection.sock.settimeout(DEADLINE)
+        return connection
+
+    def _reach(self) -> socket.socket | None:
+        end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            end.connect(str(self._path))
+        except ConnectionRefusedError:
+            end.close()
+            return None
+        return end
+
+    def until_draining(self) -> None:
+        """Wait until the sidecar has been asked to end."""
+        eventually(lambda: b'"draining":true' in self.get("/readyz")[2])
+
+
+class Admin(Server):
     """The admin server of a sidecar, found by what the sidecar prints."""
 
     def __init__(self, sidecar: Sidecar) -> None:
         line = sidecar.errors.until(b"metrics on")
         self.url = line.split()[-1].decode()
 
-    def get(self, path: str = "/metrics", **headers: str) -> tuple[int, dict[str, str], bytes]:
-        """The status, the headers and the body of a response."""
-        host, port = urlsplit(self.url).hostname or "", urlsplit(self.url).port
-        connection = http.client.HTTPConnection(host, port, timeout=DEADLINE)
-        try:
-            connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
-            response = connection.getresponse()
-            return response.status, {key.lower(): value for key, value in response.getheaders()}, response.read()
-        finally:
-            connection.close()
+    def connect(self) -> http.client.HTTPConnection:
+        """A connection to it."""
+        return http.client.HTTPConnection(urlsplit(self.url).hostname or "", urlsplit(self.url).port, timeout=DEADLINE)
 
     def page(self) -> str:
         """The metrics in Prometheus's text format."""

@@ -13,9 +13,9 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeVar
 
 import pytest
 
@@ -23,6 +23,8 @@ DEADLINE: Final = 20.0
 """Seconds after which something is taken never to come. Far more than anything takes."""
 PROGRAM: Final = (sys.executable, "-m", "goalproxy.proxy")
 _CHUNK: Final = 1 << 18
+_POLL: Final = 0.01
+_Found = TypeVar("_Found")
 
 
 def python(script: str, *words: str) -> list[str]:
@@ -224,6 +226,7 @@ class Sidecar:
             bufsize=0,
         )
         process = self._process
+        self._runtime = Path(env["XDG_RUNTIME_DIR"])
         self._input = Writer(os.dup(process.stdin.fileno()), "stdin of goalproxy") if process.stdin else None
         self._output = Reader(os.dup(process.stdout.fileno()), "stdout of goalproxy") if process.stdout else None
         assert process.stderr is not None
@@ -231,6 +234,11 @@ class Sidecar:
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
+
+    @property
+    def registry(self) -> Path:
+        """Where goalproxy leaves its numbers, if nobody says another place."""
+        return self._runtime / "goalproxy"
 
     @property
     def pid(self) -> int:
@@ -337,6 +345,16 @@ def run(words: Sequence[str], env: Mapping[str, str], folder: Path) -> subproces
         )
     except subprocess.TimeoutExpired:
         _fail(f"goalproxy {' '.join(words)} does not end")
+
+
+def eventually(find: Callable[[], _Found | None]) -> _Found:
+    """What is found, as soon as it is there; for what no stream tells."""
+    deadline = now() + DEADLINE
+    while not (found := find()):
+        if now() > deadline:
+            _fail("it does not come")
+        time.sleep(_POLL)
+    return found
 
 
 def now() -> float:
