@@ -142,6 +142,13 @@ FIRST_OUTPUT: Final = Metric(
     unit="seconds",
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120),
 )
+ROUND_TOKENS: Final = Metric(
+    "goalproxy_goal_round_tokens_total",
+    "counter",
+    "Tokens of rounds of goals that goalproxy keeps, by kind, where it is told. Kinds overlap: do not sum them.",
+    ("agent", "kind"),
+    unit="tokens",
+)
 BACKOFF_SECONDS: Final = Metric(
     "goalproxy_goal_backoff_seconds_total",
     "counter",
@@ -254,6 +261,7 @@ CATALOGUE: Final = (
     GOAL_STATUSES_UNKNOWN,
     ROUND_DURATION,
     FIRST_OUTPUT,
+    ROUND_TOKENS,
     BACKOFF_SECONDS,
     STOPS,
     TOOL_CALLS,

@@ -59,6 +59,9 @@ class Observer:
             table.observe(catalogue.ROUND_DURATION, fact.milliseconds / 1000, agent, fact.outcome)
         elif isinstance(fact, facts.RoundSpoke):
             table.observe(catalogue.FIRST_OUTPUT, fact.milliseconds / 1000, agent)
+        elif isinstance(fact, facts.RoundTokens):
+            for kind, tokens in fact.kinds.items():
+                table.add(catalogue.ROUND_TOKENS, tokens, agent, kind)
         elif isinstance(fact, facts.BackedOff):
             table.add(catalogue.BACKOFF_SECONDS, fact.milliseconds / 1000, agent)
         elif isinstance(fact, facts.OwnedGoalStopped):

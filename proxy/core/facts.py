@@ -72,6 +72,12 @@ class RoundSpoke(Struct, frozen=True):
     milliseconds: int
 
 
+class RoundTokens(Struct, frozen=True):
+    """The tokens of a round of a goal that the proxy owns, by kind as the agent tells them; kinds can overlap."""
+
+    kinds: dict[str, int]
+
+
 class BackedOff(Struct, frozen=True):
     """The next round of a goal that the proxy owns has to wait longer than the least interval, by so much."""
 
@@ -114,7 +120,7 @@ class AgentExited(Struct, frozen=True):
     outcome: Literal["ended", "stopped", "failed", "killed"]
 
 
-OwnedFact = RoundEnded | RoundSpoke | BackedOff | OwnedGoalStopped | ToolAnswered | CheckRan
+OwnedFact = RoundEnded | RoundSpoke | RoundTokens | BackedOff | OwnedGoalStopped | ToolAnswered | CheckRan
 """What is told of goals that the proxy owns, beside ``GoalChanged``."""
 
 AgentFact = AgentIdentified | AgentEnded | AgentExited

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from goalproxy.mappers.base import at, has
-from goalproxy.proxy.goal.changes import Change, StatusChanged
+from goalproxy.proxy.goal.changes import Change, StatusChanged, TokensUsed
 from goalproxy.proxy.goal.differences import stopped
 from goalproxy.proxy.goal.owned import OwnedGoal
 from goalproxy.proxy.goal.rounds import Ended, Verdict, continuation
@@ -21,7 +21,7 @@ from .air import forward
 from .connection import Awaited, Connection
 from .driver import DRAINED, DRAINED_CODE, Driver
 from .events import CheckDone, FromAgent
-from .facts import BackedOff, CheckRan, OwnedGoalStopped, RoundEnded, RoundSpoke
+from .facts import BackedOff, CheckRan, OwnedGoalStopped, RoundEnded, RoundSpoke, RoundTokens
 from .holding import answer_open, release
 from .permissions import is_goal_tool
 from .replies import end_of_turn
@@ -167,7 +167,7 @@ def _on_state(connection: Connection, session: Session, update: dict[str, Any]) 
         for key in session.is_idle():
             del session.turns[key]
         if driver.round is None:
-            meter_of(connection, session).read(update)
+            meter_of(connection, session).pass_over(update)
             proceed(connection, session)
         elif driver.round.accepted:
             _end_idle(connection, session, update)
@@ -184,7 +184,8 @@ def _end(connection: Connection, session: Session, stop: str, error: str, result
     driver, now = session.driver, connection.now
     if driver is None or driver.round is None:
         return
-    current, tokens = driver.round, meter_of(connection, session).read(result)
+    current, meter = driver.round, meter_of(connection, session)
+    tokens, kinds = meter.read(result), meter.split(result)
     tokens = (current.tokens or None) if tokens is None else tokens
     ended = Ended(stop, error, current.text, current.tools, now - current.started)
     verdict, changes = driver.end_round(ended, tokens, now)
@@ -192,6 +193,8 @@ def _end(connection: Connection, session: Session, stop: str, error: str, result
     connection.record(RoundEnded(stop if stop in _STOPS else "other", ended.milliseconds))
     if session.tool_names and injection.missed(connection, session):
         session.tool_names = []
+    if any(isinstance(change, TokensUsed) for change in changes):
+        connection.record(RoundTokens(kinds))
     commit(connection, session, changes)
     if verdict is not None:
         _follow(connection, session, verdict)

@@ -56,7 +56,7 @@ def on_prompt_response(connection: Connection, event: FromAgent, awaited: Awaite
         _end(connection, session, key)
     turn_ended(connection, session)
     if connection.emulates:
-        meter_of(connection, session).read(at(load(event.line), "result"))
+        meter_of(connection, session).pass_over(at(load(event.line), "result"))
         proceed(connection, session)
     connection.publish(session)
 

@@ -6,12 +6,20 @@ not said is not counted.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from .report import count
 
 CUMULATIVE = frozenset({"mistral-vibe", "vibe", "@mistralai/mistral-vibe"})
 """Agents whose ``usage`` counts the session so far."""
+KINDS: Final = {
+    "input": "inputTokens",
+    "output": "outputTokens",
+    "thought": "thoughtTokens",
+    "cached_read": "cachedReadTokens",
+    "cached_write": "cachedWriteTokens",
+}
+"""The kinds of tokens that ``usage`` can tell, and its fields."""
 
 
 class UsageMeter:
@@ -23,17 +31,34 @@ class UsageMeter:
 
     def __init__(self, *, cumulative: bool, is_new: bool) -> None:
         self._cumulative = cumulative
-        self._before = 0 if is_new else None
+        self._start = 0 if is_new else None
+        self._before: dict[str, int] = {}
 
     def read(self, result: Any) -> int | None:
         """The tokens of the prompt that a result ends; None if the agent does not say."""
-        total = _total(result)
-        if total is None or not self._cumulative:
-            return total
-        before, self._before = self._before, total
+        return self._used("total", _total(result))
+
+    def split(self, result: Any) -> dict[str, int]:
+        """The same tokens by kind, of those kinds that the agent tells. Kinds can overlap: their sum means nothing."""
+        usage = result.get("usage") if isinstance(result, dict) else None
+        if not isinstance(usage, dict):
+            return {}
+        figures = {kind: self._used(kind, count(usage.get(field))) for kind, field in KINDS.items()}
+        return {kind: figure for kind, figure in figures.items() if figure is not None}
+
+    def pass_over(self, result: Any) -> None:
+        """A prompt has ended that nobody counts."""
+        self.read(result)
+        self.split(result)
+
+    def _used(self, kind: str, figure: int | None) -> int | None:
+        """What a figure says of the prompt that has just ended."""
+        if figure is None or not self._cumulative:
+            return figure
+        before, self._before[kind] = self._before.get(kind, self._start), figure
         if before is None:
             return None
-        return total - before if total >= before else total  # A sum that has fallen was begun anew: all of it is new.
+        return figure - before if figure >= before else figure  # A sum that has fallen was begun anew: all is new.
 
 
 def total_of(usage: Any) -> int | None:

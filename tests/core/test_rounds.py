@@ -7,7 +7,7 @@ import pytest
 from goalproxy.proxy.core.connection import Policy
 from goalproxy.proxy.core.driver import Limits
 from goalproxy.proxy.core.events import ToolsListed
-from goalproxy.proxy.core.facts import RoundEnded, RoundSpoke
+from goalproxy.proxy.core.facts import RoundEnded, RoundSpoke, RoundTokens
 from goalproxy.proxy.goal.changes import RoundStarted
 
 from ..agents import plain, plain_at_work
@@ -108,6 +108,13 @@ def test_the_first_message_or_tool_call_of_a_round_is_told_with_its_time() -> No
     for line in (said("Hello"), said("again"), update("tool_call", toolCallId="1", title="Look"), DONE):
         play.feed("agent", line)
     assert [fact for fact in play.facts if isinstance(fact, RoundSpoke)] == [RoundSpoke(1000)]
+
+
+def test_the_kinds_of_tokens_of_a_round_are_told() -> None:
+    play = plain_at_work()
+    usage = {"totalTokens": 9, "inputTokens": 5, "outputTokens": 4}
+    play.feed("agent", "result $1 " + json.dumps({"stopReason": "end_turn", "usage": usage}))
+    assert [fact for fact in play.facts if isinstance(fact, RoundTokens)] == [RoundTokens({"input": 5, "output": 4})]
 
 
 def test_no_round_begins_while_the_clients_turn_runs() -> None:

@@ -49,6 +49,20 @@ def test_a_sum_that_has_fallen_was_begun_anew() -> None:
     assert [meter.read({"usage": {"totalTokens": total}}) for total in (100, 30, 40)] == [100, 30, 10]
 
 
+def test_kinds_are_told_apart_as_far_as_the_agent_tells_them() -> None:
+    usage = {"totalTokens": 9, "inputTokens": 5, "cachedReadTokens": 4, "cachedWriteTokens": None, "outputTokens": -1}
+    assert UsageMeter(cumulative=False, is_new=True).split({"usage": usage}) == {"input": 5, "cached_read": 4}
+    for result in ({}, None, {"usage": 7}, gemini(input_tokens=5)):
+        assert UsageMeter(cumulative=False, is_new=True).split(result) == {}
+
+
+def test_kinds_of_a_sum_count_as_far_as_they_have_grown_also_over_prompts_that_nobody_counts() -> None:
+    meter = UsageMeter(cumulative=True, is_new=True)
+    meter.pass_over({"usage": {"totalTokens": 30, "inputTokens": 20, "outputTokens": 10}})
+    after = {"usage": {"totalTokens": 75, "inputTokens": 50, "outputTokens": 25}}
+    assert (meter.read(after), meter.split(after)) == (45, {"input": 30, "output": 15})
+
+
 def test_a_prompt_that_says_nothing_does_not_disturb_the_sum() -> None:
     meter = UsageMeter(cumulative=True, is_new=True)
     assert [

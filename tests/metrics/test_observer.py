@@ -76,6 +76,12 @@ STOPPED = changes.GoalStopped("complete", CREATED, 3, 4000)
             {**AGENT, "outcome": "error"},
             0.5,
         ),
+        (
+            [facts.RoundTokens({"input": 7, "output": 2})],
+            "goalproxy_goal_round_tokens_total",
+            {**AGENT, "kind": "input"},
+            7,
+        ),
         ([facts.RoundSpoke(1500)], "goalproxy_goal_round_first_output_seconds_sum", AGENT, 1.5),
         (native(STOPPED), "goalproxy_goal_duration_seconds_sum", {**OWNED, "outcome": "complete"}, 90.5),
         (native(STOPPED), "goalproxy_goal_duration_seconds_bucket", {**OWNED, "outcome": "complete", "le": "60.0"}, 0),
