@@ -70,6 +70,7 @@ def node_peer(name: str, script: str, package: str) -> Peer:
 ALL_PEERS = (
     Peer("direct", ("{agent}",)),
     Peer("goalproxy", (GOALPROXY, "--", "{agent}"), files=(GOALPROXY,), install="the project: pip install -e ."),
+    python_peer("scraped", "scraped.py"),
     python_peer("asyncio-relay", "asyncio_relay.py"),
     python_peer("asyncio-parse", "asyncio_relay.py", "--parse"),
     Peer("socat", ("socat", "-", "EXEC:{agent}"), programs=("socat",), install="the system's package socat"),
