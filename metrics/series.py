@@ -7,11 +7,15 @@ The layout, in the byte order of the machine, everything at a multiple of 8 byte
     series:   uint32 length of the key, uint32 number of values, the key (JSON: name, labels…), padding, doubles
 
 A counter or a gauge has one value. A histogram has the count of each bucket, that of infinity, and the sum. A gauge
-that is no number is absent. A series is never moved or taken away, so its place can be kept.
+that is no number is absent. A series is never moved or taken away, so its place can be kept. A key whose name begins
+with ``#`` is a note, which is about the writer and no metric; its value means nothing.
+
+What is read here may come from another user, or from a disk that was full: all of it is checked.
 """
 
 from __future__ import annotations
 
+import itertools
 import struct
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,12 +27,16 @@ import msgspec
 from .catalogue import Metric
 
 MAGIC: Final = b"GOALPX1\n"
+NOTE: Final = "#"
+"""What the name of a note begins with."""
 FIRST_SIZE: Final = 1 << 16
 """Bytes to begin with. Untouched pages cost nothing, and what a sidecar has to tell is seldom more."""
-_HEAD: Final = 16
+HEAD_SIZE: Final = 16
+"""Bytes in which it says how many there are."""
 _ENTRY: Final = struct.Struct("=II")
 _USED: Final = struct.Struct("=Q")
-_MOST_VALUES: Final = 1000
+_MOST_VALUES: Final = 100
+_KEY: Final = msgspec.json.Decoder(tuple[str, ...])
 
 Key = tuple[str, ...]
 """The name of a metric and the values of its labels, in the order of the catalogue."""
@@ -51,7 +59,7 @@ class SeriesTable:
         self._places: dict[Key, int] = {}
         self._map(FIRST_SIZE)
         self._block[:8] = MAGIC
-        self._used = _HEAD
+        self._used = HEAD_SIZE
         self._publish()
 
     def place(self, key: Key, count: int = 1) -> int:
@@ -76,6 +84,10 @@ class SeriesTable:
         values[place + bisect_left(metric.buckets, value)] += 1
         values[place + len(metric.buckets) + 1] += value
 
+    def note(self, name: str, text: str) -> None:
+        """Leave a note for who reads the table."""
+        self.place((NOTE + name, text))
+
     def clear(self, metric: Metric) -> None:
         """Take all values of a gauge away."""
         for key, place in self._places.items():
@@ -87,18 +99,15 @@ class SeriesTable:
         return read(bytes(self._block[: self._used]))
 
     def _make(self, key: Key, count: int) -> int:
-        text = msgspec.json.encode(key)
-        start = self._used
-        first = _padded(start + _ENTRY.size + len(text))
-        end = first + 8 * count
+        entry = _entry(key, [0.0] * count)
+        end = self._used + len(entry)
         if end > len(self._block):
             self._map(2 * end)
-        _ENTRY.pack_into(self._block, start, len(text), count)
-        self._block[start + _ENTRY.size : start + _ENTRY.size + len(text)] = text
+        self._block[self._used : end] = entry
         self._used = end
         self._publish()
-        self._places[key] = first // 8
-        return first // 8
+        self._places[key] = end // 8 - count
+        return self._places[key]
 
     def _publish(self) -> None:
         _USED.pack_into(self._block, 8, self._used)
@@ -108,29 +117,54 @@ class SeriesTable:
         self.values = self._block[: len(self._block) // 8 * 8].cast("d")
 
 
+def used(head: bytes) -> int:
+    """How many bytes of the memory are used, by its first ones. Raises Unreadable."""
+    if len(head) < HEAD_SIZE or head[:8] != MAGIC:
+        raise Unreadable("it holds no series")
+    size: int = _USED.unpack_from(head, 8)[0]
+    return size
+
+
 def read(data: bytes) -> dict[Key, tuple[float, ...]]:
     """The series in a copy of the memory. Raises Unreadable."""
-    if len(data) < _HEAD or data[:8] != MAGIC:
-        raise Unreadable("this holds no series")
-    (used,) = _USED.unpack_from(data, 8)
-    if used > len(data):
-        raise Unreadable(f"{used} bytes should be there, and {len(data)} are")
+    size = used(data)
+    if size > len(data):
+        raise Unreadable(f"{size} bytes should be there, and {len(data)} are")
     try:
-        found = dict(_entries(data, used))
+        found = dict(_entries(data, size))
     except (struct.error, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Unreadable(f"a series is damaged: {error}") from error
     return {key: values for key, values in found.items() if not isnan(values[0])}
 
 
-def _entries(data: bytes, used: int) -> Iterator[tuple[Key, tuple[float, ...]]]:
-    place = _HEAD
-    while place < used:
+def notes(series: Values, name: str) -> list[str]:
+    """The texts of the notes with a name."""
+    return [key[1] for key in series if key[0] == NOTE + name and len(key) == 2]  # noqa: PLR2004 - the name, the text
+
+
+def dump(series: Values) -> bytes:
+    """Series as ``read`` reads them."""
+    body = b"".join(itertools.starmap(_entry, series.items()))
+    return MAGIC + _USED.pack(HEAD_SIZE + len(body)) + body
+
+
+def _entry(key: Key, values: Sequence[float]) -> bytes:
+    text = msgspec.json.encode(key)
+    head = _ENTRY.pack(len(text), len(values)) + text
+    return head.ljust(_padded(len(head)), b"\0") + struct.pack(f"={len(values)}d", *values)
+
+
+def _entries(data: bytes, size: int) -> Iterator[tuple[Key, tuple[float, ...]]]:
+    place = HEAD_SIZE
+    while place < size:
         length, count = _ENTRY.unpack_from(data, place)
         first = _padded(place + _ENTRY.size + length)
         if not 0 < count <= _MOST_VALUES:
             raise Unreadable(f"a series has {count} values")
-        text = data[place + _ENTRY.size : place + _ENTRY.size + length]
-        yield msgspec.json.decode(text, type=tuple[str, ...]), struct.unpack_from(f"={count}d", data, first)
+        key = _KEY.decode(data[place + _ENTRY.size : place + _ENTRY.size + length])
+        if not key:
+            raise Unreadable("a series has no name")
+        yield key, struct.unpack_from(f"={count}d", data, first)
         place = first + 8 * count
 
 

@@ -8,9 +8,11 @@ lock, however it ends. ``<pid>-<random>.series`` is such a file, and beside it i
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import mmap
 import os
+import re
 import secrets
 import socket
 import stat
@@ -25,6 +27,12 @@ from .listeners import bind_path
 
 SUFFIX: Final = ".series"
 SOCKET: Final = ".sock"
+LOCK: Final = ".lock"
+NUMBERS: Final = re.compile(r"[0-9]{1,10}-[0-9a-f]{8}\.series")
+UNFINISHED: Final = re.compile(r"\.[0-9]{1,10}-[0-9a-f]{8}")
+"""The names of a sidecar's file, and of one that is not there for others yet."""
+_MANY: Final = 64
+"""Files in a directory from which on a sidecar tidies it up at its end, for hosts without an exporter."""
 OFF: Final = "off"
 
 
@@ -44,24 +52,38 @@ class Registration:
     def __init__(self, directory: Path | None) -> None:
         """Take a place in the directory, and make it if it is not there. Raises Unusable."""
         self.path: Path | None = None
-        self._descriptor = -1
+        self._file: int | None = None
+        self._block: mmap.mmap | None = None
         if directory is None:
-            self._descriptor = os.memfd_create("goalproxy")
+            self.table = SeriesTable(self._memory)
         else:
             try:
                 self._register(directory)
             except OSError as error:
                 raise Unusable(error.strerror or str(error)) from error
-        self.table = SeriesTable(self._memory)
 
     def _register(self, directory: Path) -> None:
         prepare(directory)
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         hidden = directory / f".{name}"
-        self._descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self.path = directory / (name + SUFFIX)
-        hidden.rename(self.path)  # It appears with its lock held.
+        self._file = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.table = SeriesTable(self._memory)
+            self.path = hidden.rename(directory / (name + SUFFIX))  # It appears with its lock held, and can be read.
+        except OSError:
+            hidden.unlink(missing_ok=True)
+            raise
+
+    def settle(self) -> None:
+        """Leave the directory tidy if there is much in it: what has ended is moved into the totals."""
+        if self.path is None:
+            return
+        with contextlib.suppress(OSError, Unusable):  # Somebody will do it later.
+            if sum(1 for _ in self.path.parent.glob(f"*{SUFFIX}")) > _MANY:
+                from .ledger import fold  # noqa: PLC0415 - seldom needed
+
+                fold(self.path.parent)
 
     def listen(self) -> socket.socket | None:
         """A socket beside the file, by which the sidecar can be asked; None where there can be none."""
@@ -73,9 +95,21 @@ class Registration:
             return None
 
     def _memory(self, size: int) -> memoryview:
-        """The file in memory, grown to so many bytes. Earlier views of it go on to be the same bytes."""
-        os.ftruncate(self._descriptor, size)
-        return memoryview(mmap.mmap(self._descriptor, size))
+        """A block of so many bytes with what the one before had in it: the file as long as it can grow."""
+        before = self._block
+        if self._file is not None:
+            try:
+                os.posix_fallocate(self._file, 0, size)  # A page that the disk has no room for would kill us later.
+                self._block = mmap.mmap(self._file, size)
+            except OSError:
+                if before is None:
+                    raise
+                self._file = None  # It stays open, and locked, with what it has.
+            else:
+                return memoryview(self._block)
+        self._block = mmap.mmap(-1, size)
+        self._block[: len(before or b"")] = before or b""
+        return memoryview(self._block)
 
 
 def prepare(directory: Path) -> None:
@@ -88,3 +122,5 @@ def prepare(directory: Path) -> None:
         raise Unusable("it belongs to another user")
     if found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX:
         raise Unusable("everybody may write there, and its sticky bit is not set")
+    with contextlib.suppress(PermissionError):  # In a directory of many users, it is the first one's.
+        os.close(os.open(directory / LOCK, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600))
