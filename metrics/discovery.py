@@ -9,11 +9,12 @@ from .catalogue import AGENT_UP
 from .series import Values, notes
 
 ADMIN: Final = "admin"
-"""The note with the address, HOST:PORT, of a sidecar's own metrics."""
+"""The note with the URL of an admin server that was asked for."""
+_HTTP: Final = "http://"
 
 
 class Sidecar(NamedTuple):
-    """A sidecar that lives: its agent's label, HOST:PORT of its admin server if it has a port, its socket if there."""
+    """A sidecar that lives: its agent's label, the URL of its admin server if one was asked for, its own socket."""
 
     pid: int
     agent: str
@@ -32,9 +33,9 @@ def targets(sidecars: Iterable[Sidecar]) -> list[dict[str, Any]]:
     """What Prometheus takes from file_sd and http_sd. A label ``agent`` would hide that of the metrics."""
     return [
         {
-            "targets": [each.admin],
+            "targets": [each.admin.removeprefix(_HTTP)],
             "labels": {"__meta_goalproxy_agent": each.agent, "__meta_goalproxy_pid": str(each.pid)},
         }
         for each in sidecars
-        if each.admin is not None
+        if each.admin is not None and each.admin.startswith(_HTTP)
     ]

@@ -29,8 +29,8 @@ from .catalogue import Metric
 MAGIC: Final = b"GOALPX1\n"
 NOTE: Final = "#"
 """What the name of a note begins with."""
-FIRST_SIZE: Final = 1 << 16
-"""Bytes to begin with. Untouched pages cost nothing, and what a sidecar has to tell is seldom more."""
+FIRST_SIZE: Final = 1 << 14
+"""Bytes to begin with: several times what a sidecar usually has to tell."""
 HEAD_SIZE: Final = 16
 """Bytes in which it says how many there are."""
 _ENTRY: Final = struct.Struct("=II")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -24,7 +25,7 @@ app = typer.Typer(
 
 
 _DEFAULT = Settings()
-_ALONE = frozenset({"doctor", "--help", "--version", "--install-completion", "--show-completion"})
+_ALONE = frozenset({"doctor", "exporter", "--help", "--version", "--install-completion", "--show-completion"})
 """Words that make sense without an agent's command, or say themselves that it is missing."""
 _AgentKind = Annotated[
     settings.AgentKind | None,
@@ -43,7 +44,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True, subcommand_metavar="[doctor] -- AGENT_COMMAND...")
+@app.callback(invoke_without_command=True, subcommand_metavar="[doctor|exporter] -- AGENT_COMMAND...")
 def sidecar(
     context: typer.Context,
     admin: Annotated[
@@ -187,6 +188,37 @@ def doctor(
     diagnosis = examine(context.obj, load(_given({"goals": goals, "agent_kind": agent_kind}), config), timeout)
     (print_json if as_json else print_table)(diagnosis)
     raise typer.Exit(diagnosis.exit_code)
+
+
+@app.command()
+def exporter(
+    context: typer.Context,
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Serve /metrics and more there; port 0 takes a free one.")
+    ] = "127.0.0.1:9465",
+    registry: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIRECTORY", help="Look there; can be given many times. [default: the user's own]"),
+    ] = None,
+    all_users: Annotated[bool, typer.Option("--all-users", help="Look at the sidecars of every user, too.")] = False,
+    textfile: Annotated[
+        Path | None, typer.Option(metavar="FILE.prom", help="Write the metrics there, for node_exporter.")
+    ] = None,
+    file_sd: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.json", help="Write there which sidecars serve metrics, for Prometheus's file_sd."),
+    ] = None,
+    interval: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="How often files are written.")] = 15.0,
+    once: Annotated[bool, typer.Option("--once", help="Write the files, and end.")] = False,
+) -> None:
+    """Tell the metrics of all sidecars of this host, also of those that have ended, at one address."""
+    if context.obj:
+        raise UsageError("an exporter starts no agent; leave out what stands after --")
+    if once and textfile is None and file_sd is None:
+        raise UsageError("--once writes files; say which by --textfile or --file-sd")
+    from .shell.exporter import Outputs, Sources, export  # noqa: PLC0415 - only for this command
+
+    export(Sources(registry or [], all_users), Outputs(textfile, file_sd), None if once else listen, interval)
 
 
 def _refuse_options(context: typer.Context) -> None:

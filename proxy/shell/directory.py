@@ -81,12 +81,15 @@ class Directory:
             raise Unusable(f"it has {len(names)} files")
         return names
 
-    def examine(self, name: str) -> Entry | None:
-        """A file; None if it is gone. Raises OSError if it cannot be read now, and Unusable if it gets too much."""
+    def examine(self, name: str, *, with_living: bool) -> Entry | None:
+        """A file; None if it is gone, or if its sidecar lives and that is not wanted.
+
+        Raises OSError if it cannot be read now, and Unusable if it gets too much.
+        """
         try:
             with self._opened(name) as descriptor:
                 live = not _take(descriptor, fcntl.LOCK_SH)
-                return self._entry(Entry(name, live, None), descriptor)
+                return None if live and not with_living else self._entry(Entry(name, live, None), descriptor)
         except FileNotFoundError:
             return None
         except PermissionError as error:  # Whether its sidecar lives is not known.

@@ -31,7 +31,7 @@ def look(path: Path, deadline: float) -> Look:
     """
     with closing(Directory(path)) as directory:
         try:
-            return _folded(directory) or _read(directory, deadline)
+            return _folded(directory, with_living=True) or _read(directory, deadline)
         except FileNotFoundError as error:
             raise Unusable(f"{error.filename} is missing there") from error
 
@@ -39,16 +39,16 @@ def look(path: Path, deadline: float) -> Look:
 def fold(path: Path) -> None:
     """Fold a directory, if it is ours and nobody uses it now. Raises OSError."""
     with closing(Directory(path)) as directory:
-        _folded(directory)
+        _folded(directory, with_living=False)
 
 
-def _folded(directory: Directory) -> Look | None:
+def _folded(directory: Directory, *, with_living: bool) -> Look | None:
     if not directory.is_ours:
         return None
     with directory.locked(fcntl.LOCK_EX) as lock:
         if lock is None:
             return None
-        count = _Count(directory, _own_totals(directory))
+        count = _Count(directory, _own_totals(directory), with_living=with_living)
         try:
             count.settle()
         except OSError as error:  # The disk is full: the files stay, and are counted where they are.
@@ -61,7 +61,7 @@ def _read(directory: Directory, deadline: float) -> Look:
         if lock is None:
             raise Unusable("another process holds its lock")
         try:
-            return _Count(directory, _totals(directory)).look(lock)
+            return _Count(directory, _totals(directory), with_living=True).look(lock)
         except Unreadable as error:
             raise Unusable(f"its totals cannot be read: {error}") from error
 
@@ -84,7 +84,7 @@ def _own_totals(directory: Directory) -> Totals:
 class _Count:
     """What is in the files of a directory. Needs the lock; ``settle`` needs it alone."""
 
-    def __init__(self, directory: Directory, before: Totals) -> None:
+    def __init__(self, directory: Directory, before: Totals, *, with_living: bool) -> None:
         self._directory = directory
         self._ended, self._living = Fleet(), Fleet()
         self._sidecars: list[Sidecar] = []
@@ -96,7 +96,7 @@ class _Count:
         for name in directory.names():
             if name in before.counted:
                 self._counted.append(name)
-            elif (entry := directory.examine(name)) is not None:
+            elif (entry := directory.examine(name, with_living=with_living)) is not None:
                 self._enter(entry)
 
     def _enter(self, entry: Entry) -> None:

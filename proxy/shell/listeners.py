@@ -61,7 +61,7 @@ def _bind_port(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not host or not port.isdecimal() or int(port) > _LAST_PORT:
-        raise UsageError(f"the admin address must be HOST:PORT or unix:PATH, not {address!r}")
+        raise UsageError(f"an address must be HOST:PORT or unix:PATH, not {address!r}")
     family, _, _, _, where = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from goalproxy.mappers import KINDS, choose, kind_of, wants_air
+from goalproxy.metrics.discovery import ADMIN
 from goalproxy.metrics.observer import Observer
 from goalproxy.proxy.core.connection import Policy, ToolServer
 from goalproxy.proxy.core.driver import Limits
@@ -64,6 +65,7 @@ def serve(process: AgentProcess, command: Sequence[str], settings: Settings, lis
     listeners = [each for each in (listener, registration.listen()) if each is not None]
     if listener is not None:
         complain(f"metrics on {url(listener)}/metrics")
+        table.note(ADMIN, url(listener))
     if listeners:
         admin.serve(listeners, table.read, operator, content=settings.log_content)
     status = _supervise(process, relay, client)
@@ -71,6 +73,7 @@ def serve(process: AgentProcess, command: Sequence[str], settings: Settings, lis
     services.end()
     for each in listeners:
         release(each)
+    registration.settle()
     return status
 
 

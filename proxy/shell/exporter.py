@@ -1,0 +1,261 @@
+"""``goalproxy exporter``: the metrics of all sidecars of a host, at one address and in files.
+
+It only reads what sidecars leave in their directories, and keeps nothing of its own: whoever starts next goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from aiohttp import web
+from prometheus_client import CollectorRegistry, write_to_textfile
+
+from goalproxy.metrics.catalogue import EXPORTER
+from goalproxy.metrics.discovery import targets
+from goalproxy.metrics.exposition import SeriesCollector
+from goalproxy.metrics.host import Host, Look
+from goalproxy.metrics.series import Values
+from goalproxy.proxy.errors import Failure
+from goalproxy.proxy.settings import load
+
+from .ledger import look
+from .listeners import bind, release, url
+from .log import complain
+from .pages import json_page, listen, metrics_page, refuse_browsers
+from .registry import OFF, Unusable, default_directory
+
+_PATIENCE = 1.0
+"""Seconds that one look may wait for those who fold, in all directories together."""
+
+
+class Sources(NamedTuple):
+    """Where to look: in these directories, and in those of every user if that is wanted."""
+
+    named: Sequence[Path]
+    all_users: bool = False
+
+    def directories(self) -> dict[str, bool]:
+        """The directories, and whether each was named. The last part of a name stays as it is: it must be no link."""
+        named = dict.fromkeys(map(_real, self.named), True)
+        return {**dict.fromkeys(map(_real, (path for path, _ in _usual()) if self.all_users else ()), False), **named}
+
+
+class Outputs(NamedTuple):
+    """Files that are kept up to date, if they are wanted."""
+
+    textfile: Path | None = None
+    file_sd: Path | None = None
+
+
+class NotAll(Failure):
+    """A directory could not be read, so totals would be wrong."""
+
+
+class Exporter:
+    """Looks at the directories, one look at a time, and tells what it found."""
+
+    def __init__(self, sources: Sources, outputs: Outputs) -> None:
+        self._sources = sources
+        self._outputs = outputs
+        self._host = Host()
+        self._values: Values = {}
+        self._own_values: Values = {}
+        self._complaints: dict[str, str] = {}
+        self._targets = b""
+        self.collectors = (SeriesCollector(lambda: self._values), SeriesCollector(lambda: self._own_values, EXPORTER))
+        self._for_file = CollectorRegistry()
+        for collector in self.collectors:
+            self._for_file.register(collector)
+
+    @property
+    def has_files(self) -> bool:
+        """Whether there are files to be written."""
+        return any(self._outputs)
+
+    @property
+    def host(self) -> Host:
+        """What was found."""
+        return self._host
+
+    def collect(self) -> None:
+        """Look at everything. Raises NotAll if one of the named directories was never read."""
+        began = time.monotonic()
+        directories = self._sources.directories()
+        found = {path: self._look(path, began + _PATIENCE) for path in directories if _exists(path)}
+        self._host.take(found)
+        for path, was_named in directories.items():
+            # Without what it has, a total would be less than it was, which must never be seen.
+            if was_named and path in found and not self._host.knows(path):
+                raise NotAll(self._complaints[path])
+        self._values = self._host.values()
+        self._own_values = self._host.own_values(time.time(), time.monotonic() - began)
+
+    def write(self) -> None:
+        """Look, and write the files. Raises NotAll, OSError."""
+        self.collect()
+        if self._outputs.textfile is not None:
+            write_to_textfile(str(self._outputs.textfile), self._for_file)
+        if self._outputs.file_sd is not None:
+            found = msgspec.json.format(msgspec.json.encode(targets(self._host.sidecars))) + b"\n"
+            if found != self._targets:
+                _replace(self._outputs.file_sd, found)
+                self._targets = found
+
+    def write_and_complain(self) -> None:
+        """Look, and write the files; what goes wrong is said once."""
+        try:
+            self.write()
+        except (NotAll, OSError) as error:
+            self._complain("files", f"the files are not written: {error}")
+        else:
+            self._complaints.pop("files", None)
+
+    def _look(self, path: str, deadline: float) -> Look | None:
+        try:
+            found = look(Path(path), deadline)
+        except (OSError, Unusable) as error:
+            self._complain(path, f"cannot read {path}: {getattr(error, 'strerror', None) or error}")
+            return None
+        self._complaints.pop(path, None)
+        return found
+
+    def _complain(self, subject: str, text: str) -> None:
+        if self._complaints.get(subject) != text:
+            complain(text)
+        self._complaints[subject] = text
+
+
+async def _serve(exporter: Exporter, listener: socket.socket, interval: float) -> None:
+    """Serve, and write the files every so many seconds, until we are asked to end."""
+    asked = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, asked.set)
+    turn = asyncio.Lock()
+    await listen(_application(exporter, turn), listener)
+    complain(f"metrics on {url(listener)}/metrics")
+    async with asyncio.TaskGroup() as group:
+        writing = group.create_task(_write(exporter, turn, interval))
+        await asked.wait()
+        writing.cancel()
+
+
+async def _write(exporter: Exporter, turn: asyncio.Lock, interval: float) -> None:
+    while exporter.has_files:
+        async with turn:
+            await asyncio.to_thread(exporter.write_and_complain)
+        await asyncio.sleep(interval)
+
+
+def _application(exporter: Exporter, turn: asyncio.Lock) -> web.Application:
+    pages = _Pages(exporter, turn)
+    served = web.Application(middlewares=[refuse_browsers])
+    served.add_routes(
+        [
+            web.get("/metrics", pages.metrics),
+            web.get("/livez", pages.livez),
+            web.get("/readyz", pages.readyz),
+            web.get("/sidecars", pages.sidecars),
+            web.get("/targets", pages.targets),
+        ]
+    )
+    return served
+
+
+class _Pages:
+    """One method for each page. All but one begin with a new look, on another thread."""
+
+    def __init__(self, exporter: Exporter, turn: asyncio.Lock) -> None:
+        self._exporter = exporter
+        self._turn = turn
+        self._page = metrics_page(*exporter.collectors)
+
+    async def metrics(self, request: web.Request) -> web.StreamResponse:
+        await self._look()
+        return await self._page(request)
+
+    async def livez(self, _: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def readyz(self, _: web.Request) -> web.Response:
+        await self._look()
+        return web.Response(text="ok\n")
+
+    async def sidecars(self, _: web.Request) -> web.Response:
+        await self._look()
+        return json_page([each._asdict() for each in self._exporter.host.sidecars])
+
+    async def targets(self, _: web.Request) -> web.Response:
+        await self._look()
+        return json_page(targets(self._exporter.host.sidecars))
+
+    async def _look(self) -> None:
+        async with self._turn:
+            try:
+                await asyncio.to_thread(self._exporter.collect)
+            except NotAll as error:
+                raise web.HTTPServiceUnavailable(text=f"{error}\n") from error
+
+
+def export(sources: Sources, outputs: Outputs, address: str | None, interval: float) -> None:
+    """Run the exporter until it is asked to end; without an address, write the files once. Raises Failure."""
+    exporter = Exporter(sources if sources.named else sources._replace(named=_own_directories()), outputs)
+    if address is None:
+        exporter.write()
+        return
+    listener = bind(address)
+    asyncio.run(_serve(exporter, listener, interval))
+    release(listener)
+
+
+def _own_directories() -> list[Path]:
+    """Where sidecars of this user leave their numbers. They may have been started with and without a login session."""
+    user, configured = os.geteuid(), load({}, None).registry
+    if configured not in (None, OFF):
+        return [Path(configured)]
+    return [default_directory(), *(path for path, owner in _usual() if owner == user)]
+
+
+def _usual() -> Iterator[tuple[Path, int]]:
+    """The usual directories of all users that have one. Its name says whose it is, and has to be right."""
+    session = [(path, path.parent.name) for path in Path("/run/user").glob("*/goalproxy")]
+    other = [(path, path.name.rpartition("-")[2]) for path in Path(tempfile.gettempdir()).glob("goalproxy-*")]
+    for path, user in session + other:
+        with contextlib.suppress(OSError):
+            if user == str(path.lstat().st_uid):
+                yield path, int(user)
+
+
+def _real(path: Path) -> str:
+    return str(path.parent.resolve() / path.name)
+
+
+def _exists(path: str) -> bool:
+    """Whether a directory is there. One that cannot be seen now may be."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file, all of it or nothing."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        new.write_bytes(data)
+        new.replace(path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
