@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import inf, nan
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,6 +71,41 @@ def test_series_of_another_version_are_left_out_and_counted() -> None:
     }
     fleet.add(odd, live=True)
     assert (fleet.series, fleet.skipped) == ({}, 3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "value"),
+    [(("a", "native"), nan), (("a", "native"), inf), (("a", "native"), -1.0), (("a" * 300, "native"), 1.0)],
+)
+def test_a_number_that_would_spoil_a_total_is_left_out(labels: tuple[str, str], value: float) -> None:
+    fleet = Fleet()
+    fleet.add({(catalogue.GOALS_STARTED.name, *labels): (value,)}, live=True)
+    assert (fleet.series, fleet.skipped) == ({}, 1)
+
+
+def test_a_histogram_with_a_bucket_that_is_no_number_is_left_out() -> None:
+    values = [1.0] * (len(catalogue.ROUNDS_PER_GOAL.buckets) + 2)
+    fleet = Fleet()
+    fleet.add({(catalogue.ROUNDS_PER_GOAL.name, "a", "native", "complete"): [*values[:-2], nan, 1.0]}, live=True)
+    assert (fleet.series, fleet.skipped) == ({}, 1)
+
+
+def test_notes_are_no_series_that_is_skipped() -> None:
+    noted, fleet = sidecar(1), Fleet()
+    noted.note("admin", "http://127.0.0.1:9464")
+    fleet.add(noted.read(), live=True)
+    assert fleet.skipped == 0
+    assert not any(key[0].startswith("#") for key in fleet.series)
+
+
+def test_totals_of_a_newer_version_are_kept_for_it_and_shown_by_none() -> None:
+    fleet = Fleet()
+    for _ in range(2):
+        fleet.add({("goalproxy_new_total", "a"): (2.0,), ("goalproxy_new_rounds",): (1.0, 4.0)}, live=False)
+        fleet.add({("goalproxy_new_gauge",): (7.0,)}, live=False)
+        fleet.add({("goalproxy_new_total", "a"): (9.0,)}, live=True)
+    assert fleet.series == {}
+    assert fleet.unknown == {("goalproxy_new_total", "a"): [4.0], ("goalproxy_new_rounds",): [2.0, 8.0]}
 
 
 def test_series_beyond_the_bound_are_one() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from goalproxy.metrics.catalogue import CATALOGUE, GOALS, GOALS_STARTED, ROUNDS_PER_GOAL
-from goalproxy.metrics.series import FIRST_SIZE, MAGIC, SeriesTable, Unreadable, read
+from goalproxy.metrics.series import FIRST_SIZE, MAGIC, SeriesTable, Unreadable, dump, notes, read
 
 from .memory import Memory, table
 
@@ -95,3 +95,24 @@ def test_a_series_that_is_being_written_is_not_read_yet() -> None:
     half = bytearray(memory.data)
     half[8:16] = before
     assert read(bytes(half)) == {(GOALS_STARTED.name, "a", "native"): (1.0,)}
+
+
+@given(
+    st.dictionaries(st.lists(LABEL, min_size=1, max_size=4).map(tuple), st.lists(st.floats(0), min_size=1, max_size=20))
+)
+def test_what_is_saved_is_read_again_to_the_last_bit(series: dict[tuple[str, ...], list[float]]) -> None:
+    assert read(dump(series)) == {key: tuple(values) for key, values in series.items()}
+
+
+def test_a_note_can_be_read_by_its_name() -> None:
+    made = table()
+    made.note("admin", "http://127.0.0.1:1")
+    made.note("other", "text")
+    assert notes(made.read(), "admin") == ["http://127.0.0.1:1"]
+
+
+@pytest.mark.parametrize("key", [b"[]", b"{}", b'"a"', b'["\\udc00"]', b'["\xff"]', b"[1]", b""])
+def test_a_series_without_a_proper_key_is_damage(key: bytes) -> None:
+    entry = struct.pack("=II", len(key), 1) + key.ljust(8, b"\0") + struct.pack("=d", 1)
+    with pytest.raises(Unreadable):
+        read(MAGIC + struct.pack("=Q", 16 + len(entry)) + entry)
