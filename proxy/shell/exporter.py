@@ -61,6 +61,10 @@ class NotAll(Failure):
     """A directory could not be read, so totals would be wrong."""
 
 
+class NotWritten(Failure):
+    """A file could not be written."""
+
+
 class Exporter:
     """Looks at the directories, one look at a time, and tells what it found."""
 
@@ -101,8 +105,14 @@ class Exporter:
         self._own_values = self._host.own_values(time.time(), time.monotonic() - began)
 
     def write(self) -> None:
-        """Look, and write the files. Raises NotAll, OSError."""
+        """Look, and write the files. Raises NotAll, NotWritten."""
         self.collect()
+        try:
+            self._write()
+        except OSError as error:
+            raise NotWritten(f"cannot write {error.filename}: {error.strerror}") from error
+
+    def _write(self) -> None:
         if self._outputs.textfile is not None:
             write_to_textfile(str(self._outputs.textfile), self._for_file)
         if self._outputs.file_sd is not None:
@@ -115,8 +125,8 @@ class Exporter:
         """Look, and write the files; what goes wrong is said once."""
         try:
             self.write()
-        except (NotAll, OSError) as error:
-            self._complain("files", f"the files are not written: {error}")
+        except Failure as error:
+            self._complain("files", f"no files are written: {error}")
         else:
             self._complaints.pop("files", None)
 
@@ -144,12 +154,12 @@ async def _serve(exporter: Exporter, listener: socket.socket, interval: float) -
     await listen(_application(exporter, turn), listener)
     complain(f"metrics on {url(listener)}/metrics")
     async with asyncio.TaskGroup() as group:
-        writing = group.create_task(_write(exporter, turn, interval))
+        writing = group.create_task(_keep_writing(exporter, turn, interval))
         await asked.wait()
         writing.cancel()
 
 
-async def _write(exporter: Exporter, turn: asyncio.Lock, interval: float) -> None:
+async def _keep_writing(exporter: Exporter, turn: asyncio.Lock, interval: float) -> None:
     while exporter.has_files:
         async with turn:
             await asyncio.to_thread(exporter.write_and_complain)

@@ -6,12 +6,12 @@ import http.client
 import json
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from .rig import DEADLINE, Sidecar, eventually
+from .rig import DEADLINE, Reader, Sidecar, eventually
 
 Json = dict[str, Any]
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -150,11 +150,17 @@ class Operator(Server):
         eventually(lambda: b'"draining":true' in self.get("/readyz")[2])
 
 
-class Admin(Server):
-    """The admin server of a sidecar, found by what the sidecar prints."""
+class Printer(Protocol):
+    """A process whose stderr can be read."""
 
-    def __init__(self, sidecar: Sidecar) -> None:
-        line = sidecar.errors.until(b"metrics on")
+    errors: Reader
+
+
+class Admin(Server):
+    """The admin server of a sidecar, or an exporter, found by what it prints."""
+
+    def __init__(self, printer: Printer) -> None:
+        line = printer.errors.until(b"metrics on")
         self.url = line.split()[-1].decode()
 
     def connect(self) -> http.client.HTTPConnection:

@@ -21,31 +21,12 @@ from goalproxy.metrics.catalogue import GOALS, GOALS_STARTED
 from goalproxy.metrics.host import Look
 from goalproxy.metrics.series import MAGIC, dump
 from goalproxy.proxy.shell.ledger import fold, look
-from goalproxy.proxy.shell.registry import Registration, Unusable
+from goalproxy.proxy.shell.registry import Unusable
 
+from .members import STARTED, Member, ended, locked
 from .rig import DEADLINE
 
-STARTED = (GOALS_STARTED.name, "a", "native")
 SOON = 0.05
-
-
-class Member(Registration):
-    """A sidecar that is not a process of its own, so that it can end when the test wants it."""
-
-    def work(self, goals: float = 1) -> None:
-        """Start goals."""
-        self.table.add(GOALS_STARTED, goals, "a", "native")
-        self.table.set(GOALS, 1, "a", "native", "active")
-
-    def end(self) -> None:
-        """End: the kernel lets go of the lock."""
-        assert self._file is not None
-        fcntl.flock(self._file, fcntl.LOCK_UN)
-
-    def name(self) -> str:
-        """The name of its file."""
-        assert self.path is not None
-        return self.path.name
 
 
 def now(directory: Path) -> Look:
@@ -56,14 +37,6 @@ def now(directory: Path) -> Look:
 def started(directory: Path) -> float:
     """The goals that were started, by what is in the directory."""
     return now(directory).fleet.series.get(STARTED, [0.0])[0]
-
-
-def ended(directory: Path, goals: float) -> Member:
-    """A sidecar that has started goals and ended."""
-    member = Member(directory)
-    member.work(goals)
-    member.end()
-    return member
 
 
 def files(directory: Path) -> set[str]:
@@ -184,14 +157,6 @@ def crash_at(step: int) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def beside_a_reader(directory: Path) -> Iterator[None]:
-    """Have somebody read the directory, so that nobody folds."""
-    with (directory / ".lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_SH)
-        yield
-
-
 STEP = st.tuples(st.integers(1, 9), st.integers(0, 3), st.one_of(st.none(), st.integers(0, 12)))
 """A sidecar begins and starts so many goals, so many others end, and a fold is interrupted at a step."""
 
@@ -210,7 +175,7 @@ def test_nothing_is_lost_or_counted_twice_however_often_folding_is_interrupted(
         if crash is not None:
             with contextlib.suppress(Crash), crash_at(crash):
                 fold(directory)
-        with beside_a_reader(directory):
+        with locked(directory, fcntl.LOCK_SH):
             assert started(directory) == done
     assert steps == [] or started(directory) == done
     assert files(directory) == {member.name() for member in living}
@@ -359,8 +324,7 @@ def test_what_cannot_be_read_of_a_sidecar_that_lives_is_counted_and_stays(tmp_pa
 
 def test_a_lock_that_is_never_let_go_is_waited_for_only_so_long(tmp_path: Path) -> None:
     ended(tmp_path, 3)
-    with (tmp_path / ".lock").open() as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with locked(tmp_path, fcntl.LOCK_EX):
         fold(tmp_path)
         with pytest.raises(Unusable, match="another process holds its lock"):
             look(tmp_path, time.monotonic() + SOON)
@@ -369,7 +333,7 @@ def test_a_lock_that_is_never_let_go_is_waited_for_only_so_long(tmp_path: Path) 
 
 def test_readers_do_not_wait_for_each_other(tmp_path: Path) -> None:
     member = ended(tmp_path, 3)
-    with beside_a_reader(tmp_path):
+    with locked(tmp_path, fcntl.LOCK_SH):
         assert look(tmp_path, 0.0).fleet.series[STARTED] == [3]
         assert files(tmp_path) == {member.name()}
 
