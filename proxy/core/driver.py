@@ -55,6 +55,8 @@ class Round(Struct):
     text: str = ""
     message: object = None
     calls: frozenset[str] = frozenset()
+    own_calls: frozenset[str] = frozenset()
+    """Those of the proxy's own tools."""
 
     def said(self, text: str, message: object) -> None:
         """The agent said something; only the end of its last message is kept."""
@@ -68,6 +70,7 @@ class Round(Struct):
             return
         self.calls |= {call}
         self.tools += counts
+        self.own_calls |= frozenset() if counts else {call}
         self.text = ""
 
 

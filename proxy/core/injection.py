@@ -79,7 +79,8 @@ def missed(connection: Connection, session: Session) -> bool:
 
 def _titles(name: str, tool: str) -> tuple[str, ...]:
     """The names that agents give to a tool of a server."""
-    return (f"mcp__{name}__{tool}", f"mcp_{name}_{tool}", f"{name}_{tool}", f"{tool} ({name} MCP Server)")
+    separated = (f"mcp__{name}__{tool}", f"mcp_{name}_{tool}", f"mcp_{name}.{tool}", f"{name}_{tool}")
+    return (*separated, f"{tool} ({name} MCP Server)")
 
 
 def _free_name(servers: list[Any]) -> str:

@@ -46,7 +46,17 @@ def is_goal_tool(session: Session, call: Any) -> bool:
     kind, names = at(call, "kind"), (at(call, "title"), at(call, "_meta", "toolName"))
     if isinstance(kind, str) and kind in _FOREIGN_KINDS:
         return False
-    return any(name in session.tool_titles for name in names if isinstance(name, str)) or _is_report(session, call)
+    if any(name in session.tool_titles for name in names if isinstance(name, str)):
+        return True
+    return _is_named_before(session, call) or _is_report(session, call)
+
+
+def _is_named_before(session: Session, call: Any) -> bool:
+    """Whether a call has nothing for a name but its id, and the round that runs knows it by that."""
+    current = session.driver.round if session.driver is not None else None
+    ident = at(call, "toolCallId")
+    named = at(call, "title") is not None or not isinstance(ident, str)
+    return current is not None and not named and ident in current.own_calls
 
 
 def _is_report(session: Session, call: Any) -> bool:

@@ -151,6 +151,7 @@ def test_a_session_that_was_opened_again_without_tools_has_none() -> None:
         {"title": "mcp_goal_get_goal", "kind": "other"},
         {"title": "create_goal (goal MCP Server)", "kind": "other"},
         {"title": "goal_update_goal"},
+        {"title": "mcp_goal.update_goal", "kind": "other"},
         {"title": "Update the goal", "_meta": {"toolName": "mcp__goal__update_goal"}},
     ],
 )
@@ -203,6 +204,20 @@ def test_a_server_of_the_clients_with_that_name_is_not_the_proxys() -> None:
         client << same
         agent  >> {permission(title="mcp__goal-2__update_goal")}
         agent  << result 0 {{"outcome": {{"outcome": "selected", "optionId": "once"}}}}
+    """)
+
+
+def test_leave_for_a_call_without_a_name_is_given_in_the_round_that_named_it() -> None:
+    play = plain(with_tools=True)
+    play.feed("client", "control 3 set Ship it")
+    update = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "mcp_goal.update_goal", "kind": "other"}
+    play.run(f"""
+        agent  >> notify session/update {json.dumps({"update": update})}
+        client << same
+        agent  >> {permission()}
+        agent  << result 0 {{"outcome": {{"outcome": "selected", "optionId": "once"}}}}
+        agent  >> {permission(toolCallId="2")}
+        client << same
     """)
 
 

@@ -1,4 +1,4 @@
-"""Which questions for leave are about the proxy's own tools, where the agent does not name the tool."""
+"""Which questions for leave are about the proxy's own tools, where the agent does not name the tool in its question."""
 
 import json
 
@@ -30,3 +30,20 @@ def test_another_goal_another_field_or_another_name_is_somebody_elses_tool() -> 
         assert not is_goal_tool(session(), {"title": json.dumps(given), "rawInput": given})
     for title in ("run", "", "\ud800", 5, None):
         assert not is_goal_tool(session(), {"title": title, "rawInput": ARGUMENTS})
+
+
+def test_a_call_that_is_only_an_id_is_what_the_agent_called_it_before() -> None:
+    """Mistral Vibe asks so. A name in the question counts more than the one before, and an id may be used again."""
+    asking = session()
+    assert asking.driver is not None
+    asking.driver.begin_round(1)
+    assert asking.driver.round is not None
+    asking.driver.round.called("1", counts=False)
+    asking.driver.round.called("2", counts=True)
+    assert is_goal_tool(asking, {"toolCallId": "1"})
+    assert not is_goal_tool(asking, {"toolCallId": "1", "kind": "execute"})
+    assert not is_goal_tool(asking, {"toolCallId": "1", "title": "rm"})
+    assert not is_goal_tool(asking, {"toolCallId": "2"})
+    assert not is_goal_tool(asking, {"toolCallId": ["1"]})
+    asking.driver.round = None
+    assert not is_goal_tool(asking, {"toolCallId": "1"})

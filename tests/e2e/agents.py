@@ -12,10 +12,18 @@ from typing import Final
 
 from .behaviours import ALIASES, COMMANDS, CONTROLS, ENDINGS, PROTOCOL_2, RESTARTS, Behaviour, Family
 from .node import NODE_22, agents_dir, node_22
+from .python import LOCKS
 
 
 class NotInstalledError(Exception):
     """A build is missing from this machine; the text says how to install it."""
+
+
+class Language(Enum):
+    """What an agent is written in: it decides who installs it and what runs it."""
+
+    NODE = "npm, Node.js"
+    PYTHON = "uv, Python"
 
 
 class Generation(Enum):
@@ -43,9 +51,11 @@ class Agent:
 
     key: name in test ids, folders and the matrix
     title: its name for people
-    package, version: what npm installs
-    program: the script that Node.js runs, and its arguments
-    vendored: an archive in the package that has the program, unpacked where the package is installed
+    package, version: what is installed
+    program: the script that is run, and its arguments; where it is, depends on the language
+    language: what the script is written in
+    vendored: an archive with the program, unpacked where the package is installed: one in the package (Node.js), or
+        the package's own source (Python)
     model: a model name this build knows (for an unknown one it puts a warning into every turn)
     lacks: behaviours that cannot be had from it, each with the reason
     needs_node_22: it does not run with an older Node.js
@@ -60,6 +70,7 @@ class Agent:
     version: str
     generation: Generation
     program: tuple[str, ...]
+    language: Language = Language.NODE
     vendored: str | None = None
     model: str = "fake-model"
     lacks: Mapping[Behaviour, str] = field(default_factory=dict)
@@ -87,18 +98,26 @@ class Agent:
         """Where this build is installed."""
         return agents_dir() / self.key
 
+    @property
+    def lock(self) -> Path:
+        """What the environment of an agent in Python consists of."""
+        return LOCKS / f"{self.package}-{self.version}.txt"
+
     def command(self) -> list[str]:
         """Return the command line that starts this build, or raise NotInstalledError."""
         name, *arguments = self.program
-        program = self.folder / "node_modules" / name
         node = node_22() if self.needs_node_22 else None
+        if self.language is Language.PYTHON:
+            program, runner = self.folder / name, [str(self.folder / "venv" / "bin" / "python")]
+        else:
+            program, runner = self.folder / "node_modules" / name, [str(node)] if node else []
         if not program.exists() or (self.needs_node_22 and node is None):
             target = "agents" if self in DEFAULT else "agents-all"
             missing = self.key if not program.exists() else NODE_22
             raise NotInstalledError(
                 f"{missing} is not installed in {agents_dir()}: run `make {target}` (needs Node.js)"
             )
-        return [*([str(node)] if node else []), str(program), *arguments]
+        return [*runner, str(program), *arguments]
 
 
 def _because(reason: str, *groups: tuple[Behaviour, ...]) -> dict[Behaviour, str]:
@@ -256,6 +275,16 @@ ZED_CLAUDE: Final = Agent(
         **_because("cannot load a session that it was killed in", (Behaviour.RESTART,)),
     },
 )
+VIBE: Final = Agent(
+    key="mistral-vibe-3.0.2",
+    title="Mistral Vibe 3.0.2",
+    family=Family.PLAIN,
+    package="mistral-vibe",
+    version="3.0.2",
+    generation=Generation.NONE,
+    program=("venv/bin/vibe-acp",),
+    language=Language.PYTHON,
+)
 CLAUDE: Final = _claude("0.101.0")
 AGENTS: Final = (
     ZED,
@@ -273,8 +302,9 @@ AGENTS: Final = (
     DSH,
     GEMINI,
     OPENCODE,
+    VIBE,
     QWEN_0_15,
     ZED_CLAUDE,
 )
-DEFAULT: Final = (NEWEST, LEGACY, CLAUDE, QWEN, DSH, GEMINI, OPENCODE)
+DEFAULT: Final = (NEWEST, LEGACY, CLAUDE, QWEN, DSH, GEMINI, OPENCODE, VIBE)
 BY_KEY: Final = {agent.key: agent for agent in AGENTS}

@@ -15,6 +15,21 @@ from .traffic import Json
 GEMINI_FILE: Final = ".gemini/settings.json"
 QWEN_FILE: Final = ".qwen/settings.json"
 OPENCODE_FILE: Final = ".config/opencode/opencode.json"
+VIBE_CONFIG: Final = """\
+active_model = "fake"
+enable_telemetry = false
+enable_update_checks = false
+[[providers]]
+name = "fake"
+api_base = "{url}"
+api_key_env_var = "FAKE_API_KEY"
+api_style = "openai"
+backend = "generic"
+[[models]]
+name = "fake-model"
+provider = "fake"
+alias = "fake"
+"""
 GEMINI_SETTINGS: Final = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     "privacy": {"usageStatisticsEnabled": False},
@@ -102,6 +117,12 @@ def _claude(home: Path, url: str) -> dict[str, str]:
     }
 
 
+def _vibe(home: Path, url: str) -> dict[str, str]:
+    (home / ".vibe").mkdir()
+    (home / ".vibe" / "config.toml").write_text(VIBE_CONFIG.format(url=url), "utf-8")
+    return {"FAKE_API_KEY": "fake", "MISTRAL_API_KEY": "fake"}
+
+
 def _write(file: Path, content: Json) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(content), "utf-8")
@@ -125,6 +146,7 @@ PARTICULARS: Final[Mapping[str, Particulars]] = {
         settings=OPENCODE_FILE,
         excluded={"tools": {"goal_*": False}},
     ),
+    "mistral-vibe-3.0.2": Particulars(model=FakeChat, furnish=_vibe, tool="goal_{}", takes_http=False),
     "qwen-code-0.15.10": Particulars(
         model=FakeChat,
         furnish=_qwen,

@@ -29,9 +29,11 @@ FOREIGN: Final = (
     "GOALPROXY",
     "GOOGLE",
     "IS_SANDBOX",
+    "MISTRAL",
     "OPENAI",
     "OPENCODE",
     "QWEN",
+    "VIBE",
 )
 """What the names of somebody's settings begin with."""
 CODEX_CONFIG: Final = """\

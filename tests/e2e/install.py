@@ -1,10 +1,11 @@
-"""Installs the real agents with npm, each build into its own folder.
+"""Installs the real agents, each build into its own folder: with npm, or with uv what is written in Python.
 
     python -m tests.e2e.install [default|newest|all|KEY ...]      (from the root of the repository)
 
 `default` are the builds that the test command needs, `all` those of the matrix. A build that is there already is
 left alone, and one whose installation was interrupted is installed again. Needs Node.js 20 or newer; for agents that
-need a newer one than this machine's, Node.js 22 is installed beside them.
+need a newer one than this machine's, Node.js 22 is installed beside them. Agents in Python need 3.12 or newer, which uv
+fetches if this machine has none.
 """
 
 import shutil
@@ -15,11 +16,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from .agents import AGENTS, BY_KEY, DEFAULT, NEWEST, Agent
+from .agents import AGENTS, BY_KEY, DEFAULT, NEWEST, Agent, Language
 from .node import NODE_22, agents_dir, node_22
+from .python import VERSIONS, make_environment
 
 GROUPS: Final[dict[str, Sequence[Agent]]] = {"default": DEFAULT, "newest": (NEWEST,), "all": AGENTS}
 NPM: Final = ("npm", "install", "--no-audit", "--no-fund", "--no-save", "--loglevel=error", "--engine-strict=false")
+
+PIP_DOWNLOAD: Final = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check")
 
 
 def chosen(words: Iterable[str]) -> list[Agent]:
@@ -30,6 +34,8 @@ def chosen(words: Iterable[str]) -> list[Agent]:
 
 def install(agent: Agent) -> bool:
     """Install one build unless it is there; return whether anything was done."""
+    if agent.language is Language.PYTHON:
+        return _once(agent.folder, agent.lock.read_text("utf-8").strip(), lambda _: _environment(agent))
     return _once(agent.folder, f"{agent.package}@{agent.version}", lambda spec: _packages(agent, spec))
 
 
@@ -65,6 +71,17 @@ def _packages(agent: Agent, spec: str) -> None:
     shutil.rmtree(package)
 
 
+def _environment(agent: Agent) -> None:
+    """Make the environment of an agent in Python, and unpack the source that its program is in."""
+    make_environment(agent.folder / "venv", agent.lock)
+    if agent.vendored is not None:
+        spec = f"{agent.package}=={agent.version}"
+        only_source = ("--no-deps", "--no-binary", agent.package)
+        subprocess.run([*PIP_DOWNLOAD, *only_source, "--dest", str(agent.folder), spec], check=True)
+        with tarfile.open(agent.folder / agent.vendored) as archive:
+            archive.extractall(agent.folder, filter="data")
+
+
 def _node(spec: str) -> None:
     """Install the package `node`, whose script fetches the program; npm would want to be asked before it runs that."""
     folder = agents_dir() / NODE_22
@@ -87,7 +104,12 @@ def main(arguments: Sequence[str]) -> int:
         install_node()
         print(f"{NODE_22}: installed")
     for agent in wanted:
-        done = install(agent)
+        try:
+            done = install(agent)
+        except subprocess.CalledProcessError as failure:
+            needs = f"; it needs Python {' or '.join(sorted(VERSIONS))}" if agent.language is Language.PYTHON else ""
+            print(f"{agent.key}: `{' '.join(map(str, failure.cmd))}` has failed{needs}", file=sys.stderr)
+            return 1
         print(f"{agent.key}: {'installed' if done else 'already there'}")
     return 0
 
