@@ -233,6 +233,8 @@ DSH: Final = Agent(
 )  # fmt: skip
 LEGACY: Final = _codex("1.1.7", Generation.LEGACY_CONTROL, "gpt-5.6-sol", _V1_ONLY)
 NEWEST: Final = _codex("2.6.0", Generation.AIR, "gpt-6.1-sol", {})
+_NO_RESUME: Final = _because("has no `session/resume`", (Behaviour.RESTART_RESUME,))
+_NO_FORK: Final = _because("has no `session/fork`", (Behaviour.FORK,))
 GEMINI: Final = Agent(
     key="gemini-cli-0.61.0",
     title="Gemini CLI 0.61.0",
@@ -241,7 +243,11 @@ GEMINI: Final = Agent(
     version="0.61.0",
     generation=Generation.NONE,
     program=(".bin/gemini", "--acp"),
-    lacks=_because("says that it can load a session and cannot find it then", (Behaviour.RESTART,)),
+    lacks={
+        **_because("says that it can load a session and cannot find it then", (Behaviour.RESTART,)),
+        **_NO_RESUME,
+        **_NO_FORK,
+    },
     ends_with_input=False,
 )
 OPENCODE: Final = Agent(
@@ -261,6 +267,7 @@ QWEN_0_15: Final = Agent(
     version="0.15.10",
     generation=Generation.NONE,
     program=(".bin/qwen", "--acp"),
+    lacks=_NO_FORK,
 )
 ZED_CLAUDE: Final = Agent(
     key="zed-claude-code-acp-0.16.2",
@@ -272,7 +279,7 @@ ZED_CLAUDE: Final = Agent(
     program=(".bin/claude-code-acp",),
     lacks={
         **_because("does not say how many tokens it uses", (Behaviour.BUDGET,)),
-        **_because("cannot load a session that it was killed in", (Behaviour.RESTART,)),
+        **_because("cannot load a session that it was killed in", (Behaviour.RESTART, Behaviour.RESTART_RESUME)),
     },
 )
 VIBE: Final = Agent(
@@ -284,7 +291,32 @@ VIBE: Final = Agent(
     generation=Generation.NONE,
     program=("venv/bin/vibe-acp",),
     language=Language.PYTHON,
+    lacks={
+        **_because("does not say that it takes MCP servers over HTTP", (Behaviour.TOOLS_HTTP,)),
+        **_NO_RESUME,
+    },
 )
+_EXAMPLES: Final = "agent_client_protocol-0.12.1"
+
+
+def _example(name: str) -> Agent:
+    """Describe an example of the Python SDK, as it comes with the SDK's source."""
+    return Agent(
+        key=f"python-sdk-{name.replace('_', '-')}-0.12.1",
+        title=f"`{name}.py` 0.12.1",
+        family=Family.EXAMPLE,
+        package="agent-client-protocol",
+        version="0.12.1",
+        generation=Generation.NONE,
+        program=(f"{_EXAMPLES}/examples/{name}.py",),
+        language=Language.PYTHON,
+        vendored=f"{_EXAMPLES}.tar.gz",
+        lacks=_because("has no model: it says what it is told, and reports nothing", (Behaviour.COMPLETE,)),
+    )
+
+
+ECHO: Final = _example("echo_agent")
+EXAMPLE: Final = _example("agent")
 CLAUDE: Final = _claude("0.101.0")
 AGENTS: Final = (
     ZED,
@@ -305,6 +337,8 @@ AGENTS: Final = (
     VIBE,
     QWEN_0_15,
     ZED_CLAUDE,
+    ECHO,
+    EXAMPLE,
 )
-DEFAULT: Final = (NEWEST, LEGACY, CLAUDE, QWEN, DSH, GEMINI, OPENCODE, VIBE)
+DEFAULT: Final = (NEWEST, LEGACY, CLAUDE, QWEN, DSH, GEMINI, OPENCODE, VIBE, ECHO, EXAMPLE)
 BY_KEY: Final = {agent.key: agent for agent in AGENTS}

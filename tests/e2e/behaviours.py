@@ -13,6 +13,7 @@ class Family(StrEnum):
     QWEN = "Qwen Code"
     DSH = "DSH"
     PLAIN = "Agents without goals"
+    EXAMPLE = "Examples of the Python SDK"
 
 
 class Behaviour(StrEnum):
@@ -49,10 +50,15 @@ class Behaviour(StrEnum):
     API_ERROR = "the model cannot be reached"
     CANCEL = "cancel pauses the goal"
     PROMPT = "ordinary prompt during an autonomous turn"
+    QUEUE = "`--on-prompt queue`: a prompt waits for the end of the round"
+    HELD = "`--turns held`: the prompt that sets a goal stays open until it stops"
+    TOOLS_HTTP = "the proxy's tools over HTTP"
+    TOOLS_STDIO = "the proxy's tools over stdio"
     LOAD = "`session/load` after a restart: active, complete, none"
     RESUMED = "`session/resume` after a restart: active, complete, none"
     FORK = "`session/fork`"
     RESTART = "the agent dies in a round, and `session/load` after it"
+    RESTART_RESUME = "the agent dies in a round, and `session/resume` after it"
     LOAD_ACTIVE = "`session/load` after a restart, active goal"
     LOAD_PAUSED = "`session/load` after a restart, paused goal"
     RESUME_ACTIVE = "`session/resume` after a restart, active goal"
@@ -115,7 +121,15 @@ _OF: Final[Mapping[Family, frozenset[Behaviour]]] = {
             *CONTROLS,
             Behaviour.CAPABILITY, Behaviour.NEW_SESSION, Behaviour.COMMAND, Behaviour.REPORT, Behaviour.MODEL_GOAL,
             Behaviour.COMPLETE, Behaviour.MARKER, Behaviour.CHECK, Behaviour.BLOCKED, Behaviour.BUDGET, Behaviour.ROUND_LIMIT,
-            Behaviour.API_ERROR, Behaviour.CANCEL, Behaviour.PROMPT, Behaviour.RESTART,
+            Behaviour.API_ERROR, Behaviour.CANCEL, Behaviour.PROMPT, Behaviour.QUEUE, Behaviour.HELD,
+            Behaviour.TOOLS_HTTP, Behaviour.TOOLS_STDIO, Behaviour.FORK, Behaviour.RESTART, Behaviour.RESTART_RESUME,
+        )
+    ),
+    Family.EXAMPLE: frozenset(
+        (
+            *CONTROLS,
+            Behaviour.CAPABILITY, Behaviour.NEW_SESSION, Behaviour.COMMAND, Behaviour.REPORT, Behaviour.COMPLETE,
+            Behaviour.ROUND_LIMIT, Behaviour.CANCEL, Behaviour.PROMPT, Behaviour.RESTART,
         )
     ),
 }  # fmt: skip

@@ -166,7 +166,10 @@ class Client:
         return True
 
     def clean_up(self) -> None:
-        """Kill what is left of the command's process group, and wait until everything it wrote is in the traffic."""
+        """Kill what is left of all that the command started, and wait until everything it wrote is in the traffic."""
+        for process in descendants(self._process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
@@ -191,3 +194,16 @@ def _close(stream: IO[bytes]) -> None:
     """Close a pipe, whose other end may be gone while something is still in its buffer."""
     with contextlib.suppress(BrokenPipeError):
         stream.close()
+
+
+def children(parent: int) -> list[int]:
+    """Return the processes that a process has started."""
+    try:
+        return [int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text("utf-8").split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def descendants(parent: int) -> list[int]:
+    """Return the processes that a process has started, and those that these have started, and so on."""
+    return [each for child in children(parent) for each in (child, *descendants(child))]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from .fake_anthropic import FakeAnthropic
-from .fake_chat import FakeChat
+from .fake_chat import FakeChat, FakeVibe
 from .fake_gemini import FakeGemini
 from .fake_model import FakeModel
 from .traffic import Json
@@ -146,7 +146,9 @@ PARTICULARS: Final[Mapping[str, Particulars]] = {
         settings=OPENCODE_FILE,
         excluded={"tools": {"goal_*": False}},
     ),
-    "mistral-vibe-3.0.2": Particulars(model=FakeChat, furnish=_vibe, tool="goal_{}", takes_http=False),
+    "mistral-vibe-3.0.2": Particulars(
+        model=FakeVibe, furnish=_vibe, tool="mcp_goal.{}", takes_http=False, counts=_last_call
+    ),
     "qwen-code-0.15.10": Particulars(
         model=FakeChat,
         furnish=_qwen,

@@ -1,4 +1,4 @@
-"""The fake model of Qwen and DSH: an OpenAI Chat Completions endpoint.
+"""The fake model of Qwen, DSH, opencode and Mistral Vibe: an OpenAI Chat Completions endpoint.
 
 Qwen asks it on the side for suggestions and for what to remember, and for a verdict on what its model proposes about
 a goal; that is accepted unless a test scripts something else.
@@ -6,6 +6,7 @@ a goal; that is accepted unless a test scripts something else.
 
 import json
 import time
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from .fake_model import Endpoint, FakeModel, Kind, Turn, say, text_of, within
@@ -72,6 +73,18 @@ class FakeChat(FakeModel):
         endpoint.event({**about, "choices": [{"index": 0, "delta": {}, "finish_reason": _reason(turn)}]})
         endpoint.event({**about, "choices": [], "usage": _usage(turn)})
         endpoint.event("[DONE]")
+
+
+class FakeVibe(FakeChat):
+    """The fake model of Mistral Vibe, which calls the tools of an MCP server in a program that it has run."""
+
+    def play(self, endpoint: Endpoint, request: Json, ident: str, turn: Turn) -> None:
+        """Write the program for a call."""
+        if turn.tool is not None:
+            call = f"tools.{turn.tool}({json.dumps(turn.arguments or {})})"
+            program = {"code": f"async function main() {{ return await {call}; }}"}
+            turn = replace(turn, tool="run_typescript", arguments=program)
+        super().play(endpoint, request, ident, turn)
 
 
 def _said(turn: Turn, ident: str) -> Json:

@@ -104,11 +104,16 @@ def _dsh(_: Agent, home: Path, url: str) -> dict[str, str]:
     }
 
 
+def _nothing(*_: object) -> dict[str, str]:
+    return {}
+
+
 KITS: Final[Mapping[Family, Kit]] = {
     Family.CODEX: Kit(FakeOpenAI, _codex),
     Family.CLAUDE: Kit(FakeAnthropic, _claude),
     Family.QWEN: Kit(FakeChat, _qwen),
     Family.DSH: Kit(FakeChat, _dsh),
+    Family.EXAMPLE: Kit(FakeChat, _nothing),
 }
 
 

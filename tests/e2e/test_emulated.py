@@ -1,14 +1,14 @@
 """Agents without goals behind the proxy, which keeps their goals and works on them in rounds of its own.
 
 The scenes of one agent share its process, each in a session of its own, since these agents are slow to start; a scene
-that needs other settings, or ends the process, has one to itself. Turns of the model are held by default, and a test
-counts them from the first one of its session.
+that needs other settings, or ends the process, plays on a second stage. Turns of the model are held by default, and a
+test counts them from the first one of its session.
 """
 
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -18,8 +18,8 @@ import pytest
 from . import only_stdio
 from .agents import Agent, NotInstalledError
 from .behaviours import Behaviour, Family
-from .checks import done, ended, refused
-from .client import GRACE
+from .checks import METHOD_NOT_FOUND, done, ended, refused
+from .client import GRACE, children, descendants
 from .conftest import Closing
 from .emulated_homes import PARTICULARS, Particulars
 from .fake_model import REFUSED, Found, Turn, say, use
@@ -111,48 +111,79 @@ def stage_of(agent: Agent, folder: Path, **settings: str) -> Stage:
     return Stage(scene, agent, PARTICULARS[agent.key])
 
 
-@pytest.fixture(scope="module")
-def stages(closing: Closing) -> Iterator[dict[str, Stage]]:
+@dataclass
+class Stages:
     """The stages that are shared, by the agents' keys."""
-    shared: dict[str, Stage] = {}
-    yield shared
-    for stage in shared.values():
-        closing(stage.scene)
 
+    closing: Closing
+    of: dict[str, Stage] = field(default_factory=dict)
 
-@pytest.fixture
-def scene(agent: Agent, stages: dict[str, Stage], tmp_path: Path) -> Iterator[Scene]:
-    """The scene of the agent's shared stage; the run so far is judged afterwards."""
-    stage = stages.get(agent.key) or stages.setdefault(agent.key, stage_of(agent, tmp_path, CHECK=CHECK))
-    try:
-        yield stage.scene
-        stage.rest()
-    except BaseException:
-        del stages[agent.key]
-        stage.scene.close()
-        raise
-    faults = stage.scene.complaints()
-    assert not faults, "\n".join(faults)
-
-
-@pytest.fixture
-def stage(agent: Agent, scene: Scene, stages: dict[str, Stage]) -> Stage:
-    """The agent's shared stage."""
-    assert scene is stages[agent.key].scene
-    return stages[agent.key]
-
-
-@pytest.fixture
-def own_stage(agent: Agent, tmp_path: Path) -> Iterator[Stage]:
-    """A stage for one test alone; its agent is given the tools on stdio."""
-    stage = stage_of(agent, tmp_path)
-    stage.scene.before_agent = [sys.executable, str(Path(only_stdio.__file__))]
-    try:
-        yield stage
-    finally:
+    def play(self, agent: Agent, make: Callable[[], Stage]) -> Iterator[Scene]:
+        """Yield the scene of an agent's stage, which is made where there is none; the run so far is judged afterwards."""
+        stage = self.of.get(agent.key) or self.of.setdefault(agent.key, make())
+        try:
+            yield stage.scene
+            stage.rest()
+        except BaseException:
+            del self.of[agent.key]
+            stage.scene.close()
+            raise
         faults = stage.scene.complaints()
-        stage.scene.close()
-    assert not faults, "\n".join(faults)
+        assert not faults, "\n".join(faults)
+
+    def close(self) -> None:
+        """Stop all of them."""
+        for stage in self.of.values():
+            self.closing(stage.scene)
+
+
+@pytest.fixture(scope="module")
+def stages(closing: Closing) -> Iterator[Stages]:
+    """The stages with the settings that most users have."""
+    shared = Stages(closing)
+    yield shared
+    shared.close()
+
+
+@pytest.fixture(scope="module")
+def patient_stages(closing: Closing) -> Iterator[Stages]:
+    """The second stages."""
+    shared = Stages(closing)
+    yield shared
+    shared.close()
+
+
+@pytest.fixture
+def scene(agent: Agent, stages: Stages, tmp_path: Path) -> Iterator[Scene]:
+    """The scene of the agent's stage."""
+    yield from stages.play(agent, lambda: stage_of(agent, tmp_path, CHECK=CHECK))
+
+
+@pytest.fixture
+def stage(agent: Agent, scene: Scene, stages: Stages) -> Stage:
+    """The agent's stage."""
+    assert scene is stages.of[agent.key].scene
+    return stages.of[agent.key]
+
+
+@pytest.fixture
+def patient_scene(agent: Agent, patient_stages: Stages, tmp_path: Path) -> Iterator[Scene]:
+    """The scene of the agent's second stage."""
+    yield from patient_stages.play(agent, lambda: patient_stage_of(agent, tmp_path))
+
+
+@pytest.fixture
+def patient_stage(agent: Agent, patient_scene: Scene, patient_stages: Stages) -> Stage:
+    """The agent's second stage: prompts wait for goals, and the tools come on stdio."""
+    assert patient_scene is patient_stages.of[agent.key].scene
+    return patient_stages.of[agent.key]
+
+
+def patient_stage_of(agent: Agent, folder: Path) -> Stage:
+    """Return a stage on which prompts wait for goals, and the tools come on stdio."""
+    stage = stage_of(agent, folder, ON_PROMPT="queue", TURNS="held")
+    stage.scene.before_agent = [sys.executable, str(Path(only_stdio.__file__))]
+    return stage
 
 
 # What a client sees without doing anything, and the command
@@ -378,17 +409,157 @@ def test_an_error_of_the_model_is_no_end_of_the_goal(stage: Stage) -> None:
     assert stage.history() == [None, "active"]
 
 
-# The end of the agent, with the tools on stdio
+# How the tools reach the agent
+
+
+@covers(Behaviour.TOOLS_HTTP)
+def test_an_agent_that_takes_servers_over_http_has_the_tools_so(stage: Stage) -> None:
+    """The proxy starts no process for them."""
+    stage.set(*stage.report("complete", "all tests pass"), say("bye"))
+    assert stage.scene.expect("complete").goal["lastReason"] == "all tests pass"
+    assert not bridges(stage.scene)
+
+
+@absent(Behaviour.TOOLS_HTTP)
+def test_an_agent_that_does_not_say_that_it_takes_http_is_not_given_it(stage: Stage) -> None:
+    """It is given the tools over stdio instead."""
+    stage.open()
+    assert not stage.introduction()["agentCapabilities"].get("mcpCapabilities", {}).get("http", False)
+    done(stage.scene.control("set", objective=OBJECTIVE))
+    stage.scene.expect("active")
+    completes(stage, 1)
+
+
+@covers(Behaviour.TOOLS_STDIO)
+def test_an_agent_that_takes_servers_over_stdio_only_has_the_tools_so(patient_stage: Stage) -> None:
+    """The agent starts a process for them, and nobody is asked for leave to use them."""
+    patient_stage.set(say("one"), *patient_stage.report("complete", "all tests pass"))
+    patient_stage.asked(4)
+    assert patient_stage.scene.expect("complete").goal["lastReason"] == "all tests pass"
+    assert not questions(patient_stage.scene)
+
+
+def bridges(scene: Scene) -> list[int]:
+    """Return the processes that give the proxy's tools to an agent over stdio."""
+    processes = descendants(scene.client.process.pid)
+    return [process for process in processes if b"mcp_bridge" in Path(f"/proc/{process}/cmdline").read_bytes()]
+
+
+# What waits for what, where the operator wants that
+
+
+@covers(Behaviour.QUEUE)
+def test_a_prompt_can_wait_for_the_end_of_the_round(patient_stage: Stage) -> None:
+    """The round is not broken off, and the next one waits for the answer."""
+    stage = patient_stage
+    stage.set()
+    stage.asked(1)
+    call = stage.scene.prompt("what is two and two?")
+    ended(stage.scene.prompt("/goal status").reply())
+    assert stage.scene.model.turns == stage.before + 1
+    stage.scene.model.script(say("four"))
+    stage.release(1)
+    assert "two and two" in stage.asked(2)
+    ended(call.reply())
+    assert "round 2 of" in stage.asked(3)
+    assert stage.scene.text().index("working") < stage.scene.text().index("four")
+    assert stage.history() == [None, "active"]
+
+
+@covers(Behaviour.HELD)
+def test_the_prompt_that_sets_a_goal_can_stay_open_until_it_stops(patient_stage: Stage) -> None:
+    """Its end is that of the goal, and a cancel of it pauses the goal."""
+    stage, scene = patient_stage, patient_stage.scene
+    stage.open()
+    call = scene.prompt(f"/goal {OBJECTIVE}")
+    scene.expect("active")
+    stage.asked(1)
+    assert not call.answered
+    scene.cancel()
+    ended(call.reply(), "cancelled")
+    scene.expect("paused")
+    scene.model.script(*stage.report("complete", "all tests pass"), say("bye"))
+    call = scene.prompt("/goal resume")
+    scene.expect("active")
+    assert scene.expect("complete").index < ended(call.reply()).index
+    assert stage.history() == [None, "active", "paused", "active", "complete"]
+
+
+# Forks
+
+
+@covers(Behaviour.FORK)
+def test_a_fork_begins_without_a_goal_and_can_have_its_own(stage: Stage) -> None:
+    """The session that it was made from keeps its goal."""
+    scene = stage.scene
+    stage.open(say("hello too"))
+    ended(scene.prompt("hello").reply())
+    done(scene.control("set", objective=OBJECTIVE))
+    first = scene.expect("active")
+    stage.asked(2)
+    done(scene.control("pause"))
+    scene.expect("paused")
+    origin = scene.session
+    fork(scene)
+    scene.expect(None)
+    done(scene.control("set", objective="Test it"))
+    assert scene.expect("active").goal["objective"] == "Test it"
+    about = stage.asked(3)
+    assert "Test it" in about
+    assert "round 1 of" in about
+    done(scene.control("clear"))
+    scene.expect(None)
+    assert stage.history() == [None, "active", None]
+    scene.session = origin
+    done(scene.control("resume"))
+    assert scene.expect_goal("the first goal", lambda goal: goal["status"] == "active").created == first.created
+    assert "round 2 of" in stage.asked(4)
+    assert stage.history() == [None, "active", "paused", "active"]
+
+
+@absent(Behaviour.FORK)
+def test_the_error_of_an_agent_without_forks_arrives_as_it_is(stage: Stage) -> None:
+    """And the goal stays as it was."""
+    stage.set()
+    stage.asked(1)
+    params = {"sessionId": stage.scene.session, "cwd": str(stage.scene.cwd), "mcpServers": []}
+    reply = stage.scene.client.call("session/fork", params)
+    assert reply.error is not None
+    assert reply.error["code"] == METHOD_NOT_FOUND
+    assert stage.history() == [None, "active"]
+
+
+def fork(scene: Scene) -> None:
+    """Fork the session; the fork is the one that is played from here on."""
+    params = {"sessionId": scene.session, "cwd": str(scene.cwd), "mcpServers": []}
+    reply = scene.client.call("session/fork", params)
+    assert reply.error is None, reply.error
+    assert reply.result is not None
+    scene.session = reply.result["sessionId"]
+
+
+# The end of the agent
 
 
 @covers(Behaviour.RESTART)
-def test_a_goal_survives_the_death_of_its_agent(own_stage: Stage) -> None:
+def test_a_goal_survives_the_death_of_its_agent(patient_stage: Stage) -> None:
     """After a load it is paused and says why; resumed, it counts on and comes to its end."""
-    stage, scene = own_stage, own_stage.scene
+    comes_back(patient_stage, "session/load")
+
+
+@covers(Behaviour.RESTART_RESUME)
+def test_a_goal_survives_the_death_of_its_agent_where_the_session_is_resumed(patient_stage: Stage) -> None:
+    """As after a load."""
+    comes_back(patient_stage, "session/resume")
+
+
+def comes_back(stage: Stage, method: str) -> None:
+    """Let the agent die in a round, enter the session again, and bring the goal to its end."""
+    scene = stage.scene
     active = dies(stage)
     scene.client.start_again()
     scene.initialize()
-    assert scene.enter("session/load", scene.session).error is None
+    assert scene.enter(method, scene.session).error is None
     paused = scene.expect("paused").goal
     assert paused["createdAt"] == active.created
     assert paused["iterations"] == 1
@@ -400,20 +571,22 @@ def test_a_goal_survives_the_death_of_its_agent(own_stage: Stage) -> None:
     assert stage.history() == [None, "active", "paused", "active", "complete"]
 
 
-@absent(Behaviour.RESTART)
-def test_a_session_that_cannot_be_loaded_shows_no_goal(own_stage: Stage) -> None:
+@absent(Behaviour.RESTART, Behaviour.RESTART_RESUME)
+def test_a_session_that_cannot_be_entered_again_shows_no_goal(agent: Agent, patient_stage: Stage) -> None:
     """The agent's error arrives as it is, and another session starts without a goal and gets one."""
-    stage, scene = own_stage, own_stage.scene
-    dies(stage)
+    scene = patient_stage.scene
+    dies(patient_stage)
     scene.client.start_again()
     scene.initialize()
     params = {"sessionId": scene.session, "cwd": str(scene.cwd), "mcpServers": []}
-    assert scene.client.call("session/load", params).error is not None
+    for behaviour, method in ((Behaviour.RESTART, "session/load"), (Behaviour.RESTART_RESUME, "session/resume")):
+        if behaviour in agent.lacks:
+            assert scene.client.call(method, params).error is not None
     scene.another()
     done(scene.control("set", objective=OBJECTIVE))
     scene.expect("active")
-    stage.asked(2)
-    completes(stage, 2)
+    patient_stage.asked(2)
+    completes(patient_stage, 2)
 
 
 def dies(stage: Stage) -> Snapshot:
@@ -427,11 +600,6 @@ def dies(stage: Stage) -> Snapshot:
         os.kill(each, signal.SIGKILL)
     assert proxy.wait(GRACE) == 128 + signal.SIGKILL
     return active
-
-
-def children(parent: int) -> list[int]:
-    """Return the processes that a process has started."""
-    return [int(child) for child in Path(f"/proc/{parent}/task/{parent}/children").read_text("utf-8").split()]
 
 
 def completes(stage: Stage, turn: int) -> None:
