@@ -293,7 +293,6 @@ VIBE: Final = Agent(
     language=Language.PYTHON,
     lacks={
         **_because("does not say that it takes MCP servers over HTTP", (Behaviour.TOOLS_HTTP,)),
-        **_NO_RESUME,
     },
 )
 _EXAMPLES: Final = "agent_client_protocol-0.12.1"

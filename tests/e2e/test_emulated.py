@@ -7,134 +7,25 @@ test counts them from the first one of its session.
 
 import os
 import signal
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from . import only_stdio
-from .agents import Agent, NotInstalledError
+from .agents import Agent
 from .behaviours import Behaviour, Family
 from .checks import METHOD_NOT_FOUND, done, ended, refused
 from .client import GRACE, children, descendants
 from .conftest import Closing
-from .emulated_homes import PARTICULARS, Particulars
-from .fake_model import REFUSED, Found, Turn, say, use
+from .fake_model import REFUSED, say, use
 from .scene import OBJECTIVE, Scene, Snapshot
-from .traffic import Json, Source
+from .stage import Stage, Stages, patient_stage_of, stage_of
+from .traffic import Source
 
 pytestmark = pytest.mark.family(Family.PLAIN)
 covers, absent = pytest.mark.covers, pytest.mark.absent
 CHECK: Final = "if test -e broken; then echo it is broken; exit 1; fi"
-GOAL: Final = {"goal_id": Found(("goal", "id")), "revision": Found(("goal", "revision"))}
-
-
-@dataclass
-class Stage:
-    """A scene, with what is particular about its agent. Turns of the model count from the start of the session."""
-
-    scene: Scene
-    agent: Agent
-    own: Particulars
-    before: int = 0
-    sessions: list[str] = field(default_factory=list)
-
-    def open(self, *turns: Turn) -> None:
-        """Make a session and give the model its script; the first session starts the agent."""
-        if self.sessions:
-            self.scene.another()
-        else:
-            self.scene.open()
-        self.sessions.append(self.scene.session)
-        if self.own.finding is not None:
-            self._find_tools(self.own.finding)
-        self.before = self.scene.model.turns
-        self.scene.model.script(*turns)
-
-    def _find_tools(self, finding: str) -> None:
-        """Let the model search for the proxy's tools, in a turn of the user's."""
-        names = ",".join(self.own.named(tool) for tool in ("get_goal", "create_goal", "update_goal"))
-        self.scene.model.script(use(finding, query=f"select:{names}"), say("found"))
-        ended(self.scene.prompt("find the tools").reply())
-
-    def introduction(self) -> Json:
-        """Return what the agent, as the proxy shows it, said of itself."""
-        results = (entry.message.get("result") for entry in self.scene.traffic.entries)
-        return next(result for result in results if isinstance(result, dict) and "agentCapabilities" in result)
-
-    def report(self, action: str, reason: str) -> tuple[Turn, Turn]:
-        """Return the two turns in which the model looks at the goal and reports on it."""
-        looking = use(self.own.named("get_goal"))
-        return looking, use(self.own.named("update_goal"), action=action, reason=reason, **GOAL)
-
-    def asked(self, turn: int) -> str:
-        """Wait until the model has been asked for a turn; return what it was asked."""
-        return str(self.scene.model.asked(self.before + turn).message["about"])
-
-    def release(self, turn: int) -> None:
-        """Let a held turn end."""
-        self.scene.model.release(self.before + turn)
-
-    def set(self, *turns: Turn, **more: Any) -> Snapshot:
-        """Open a session and set a goal in it."""
-        self.open(*turns)
-        done(self.scene.control("set", objective=OBJECTIVE, **more))
-        return self.scene.expect("active")
-
-    def rest(self) -> None:
-        """End what runs: a prompt waits for the end of a round, so its own turn is the last one."""
-        if not self.sessions:
-            return
-        done(self.scene.control("clear"))
-        call = self.scene.prompt("that is all")
-        self.scene.model.asked_about("that is all", after=self.before)
-        self.scene.cancel()
-        call.reply()
-
-    def history(self) -> list[str | None]:
-        """Return the states the client was shown."""
-        return self.scene.history()
-
-
-def stage_of(agent: Agent, folder: Path, **settings: str) -> Stage:
-    """Return a stage for an agent, with these settings of the proxy; nothing is started yet."""
-    try:
-        agent.command()
-    except NotInstalledError as missing:
-        pytest.fail(str(missing), pytrace=False)
-    scene = Scene(agent, folder)
-    settings = {"STORE": str(folder / "goals.sqlite"), "MIN_INTERVAL": "0", **settings}
-    scene.more = {f"GOALPROXY_{name}": value for name, value in settings.items()}
-    return Stage(scene, agent, PARTICULARS[agent.key])
-
-
-@dataclass
-class Stages:
-    """The stages that are shared, by the agents' keys."""
-
-    closing: Closing
-    of: dict[str, Stage] = field(default_factory=dict)
-
-    def play(self, agent: Agent, make: Callable[[], Stage]) -> Iterator[Scene]:
-        """Yield the scene of an agent's stage, which is made where there is none; the run so far is judged afterwards."""
-        stage = self.of.get(agent.key) or self.of.setdefault(agent.key, make())
-        try:
-            yield stage.scene
-            stage.rest()
-        except BaseException:
-            del self.of[agent.key]
-            stage.scene.close()
-            raise
-        faults = stage.scene.complaints()
-        assert not faults, "\n".join(faults)
-
-    def close(self) -> None:
-        """Stop all of them."""
-        for stage in self.of.values():
-            self.closing(stage.scene)
 
 
 @pytest.fixture(scope="module")
@@ -177,13 +68,6 @@ def patient_stage(agent: Agent, patient_scene: Scene, patient_stages: Stages) ->
     """The agent's second stage: prompts wait for goals, and the tools come on stdio."""
     assert patient_scene is patient_stages.of[agent.key].scene
     return patient_stages.of[agent.key]
-
-
-def patient_stage_of(agent: Agent, folder: Path) -> Stage:
-    """Return a stage on which prompts wait for goals, and the tools come on stdio."""
-    stage = stage_of(agent, folder, ON_PROMPT="queue", TURNS="held")
-    stage.scene.before_agent = [sys.executable, str(Path(only_stdio.__file__))]
-    return stage
 
 
 # What a client sees without doing anything, and the command
@@ -541,33 +425,34 @@ def fork(scene: Scene) -> None:
 # The end of the agent
 
 
-@covers(Behaviour.RESTART)
-def test_a_goal_survives_the_death_of_its_agent(patient_stage: Stage) -> None:
-    """After a load it is paused and says why; resumed, it counts on and comes to its end."""
-    comes_back(patient_stage, "session/load")
-
-
-@covers(Behaviour.RESTART_RESUME)
-def test_a_goal_survives_the_death_of_its_agent_where_the_session_is_resumed(patient_stage: Stage) -> None:
-    """As after a load."""
-    comes_back(patient_stage, "session/resume")
-
-
-def comes_back(stage: Stage, method: str) -> None:
-    """Let the agent die in a round, enter the session again, and bring the goal to its end."""
-    scene = stage.scene
-    active = dies(stage)
+@covers(Behaviour.RESTART, Behaviour.RESTART_RESUME)
+def test_goals_survive_the_death_of_their_agent(patient_stage: Stage) -> None:
+    """After a load or a resume they are paused and say why; resumed, they count on and come to their end."""
+    stage, scene = patient_stage, patient_stage.scene
+    first = stage.set()
+    stage.asked(1)
+    loaded = scene.session
+    second = dies(stage)
+    resumed = scene.session
     scene.client.start_again()
     scene.initialize()
-    assert scene.enter(method, scene.session).error is None
+    comes_back(stage, "session/load", loaded, first, 2)
+    comes_back(stage, "session/resume", resumed, second, 6)
+
+
+def comes_back(stage: Stage, method: str, session: str, active: Snapshot, turn: int) -> None:
+    """Enter a session again; its goal is paused. Resume it, and bring it to its end, from this turn of the model on."""
+    scene = stage.scene
+    assert scene.enter(method, session).error is None
     paused = scene.expect("paused").goal
     assert paused["createdAt"] == active.created
     assert paused["iterations"] == 1
     assert "restored" in paused["lastReason"]
     done(scene.control("resume"))
     scene.expect("active")
-    assert "round 2 of" in stage.asked(2)
-    completes(stage, 2)
+    assert "round 2 of" in stage.asked(turn)
+    completes(stage, turn)
+    stage.asked(turn + 3)
     assert stage.history() == [None, "active", "paused", "active", "complete"]
 
 
