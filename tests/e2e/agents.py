@@ -12,7 +12,7 @@ from typing import Final
 
 from .behaviours import ALIASES, COMMANDS, CONTROLS, ENDINGS, PROTOCOL_2, RESTARTS, Behaviour, Family
 from .node import NODE_22, agents_dir, node_22
-from .python import LOCKS
+from .python import LOCKS, MINIMUM
 
 
 class NotInstalledError(Exception):
@@ -60,6 +60,7 @@ class Agent:
     lacks: behaviours that cannot be had from it, each with the reason
     needs_node_22: it does not run with an older Node.js
     ends_with_input: it exits when its standard input ends
+    ends_when_told: it exits on SIGTERM, whatever it is about to do
     keeps_jetbrains: it sends `_meta.jetbrains` to every client by itself, so that the proxy has nothing to strip
     """
 
@@ -76,6 +77,7 @@ class Agent:
     lacks: Mapping[Behaviour, str] = field(default_factory=dict)
     needs_node_22: bool = False
     ends_with_input: bool = True
+    ends_when_told: bool = True
     keeps_jetbrains: bool = False
 
     @property
@@ -114,8 +116,9 @@ class Agent:
         if not program.exists() or (self.needs_node_22 and node is None):
             target = "agents" if self in DEFAULT else "agents-all"
             missing = self.key if not program.exists() else NODE_22
+            needs = f"Python {MINIMUM} or newer" if self.language is Language.PYTHON else "Node.js"
             raise NotInstalledError(
-                f"{missing} is not installed in {agents_dir()}: run `make {target}` (needs Node.js)"
+                f"{missing} is not installed in {agents_dir()}: run `make {target}` (needs {needs})"
             )
         return [*runner, str(program), *arguments]
 
@@ -291,6 +294,7 @@ VIBE: Final = Agent(
     generation=Generation.NONE,
     program=("venv/bin/vibe-acp",),
     language=Language.PYTHON,
+    ends_when_told=False,
     lacks={
         **_because("does not say that it takes MCP servers over HTTP", (Behaviour.TOOLS_HTTP,)),
     },

@@ -18,7 +18,7 @@ from typing import Final
 
 from .agents import AGENTS, BY_KEY, DEFAULT, NEWEST, Agent, Language
 from .node import NODE_22, agents_dir, node_22
-from .python import VERSIONS, make_environment
+from .python import MINIMUM, make_environment
 
 GROUPS: Final[dict[str, Sequence[Agent]]] = {"default": DEFAULT, "newest": (NEWEST,), "all": AGENTS}
 NPM: Final = ("npm", "install", "--no-audit", "--no-fund", "--no-save", "--loglevel=error", "--engine-strict=false")
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str]) -> int:
         try:
             done = install(agent)
         except subprocess.CalledProcessError as failure:
-            needs = f"; it needs Python {' or '.join(sorted(VERSIONS))}" if agent.language is Language.PYTHON else ""
+            needs = f"; it needs Python {MINIMUM} or newer" if agent.language is Language.PYTHON else ""
             print(f"{agent.key}: `{' '.join(map(str, failure.cmd))}` has failed{needs}", file=sys.stderr)
             return 1
         print(f"{agent.key}: {'installed' if done else 'already there'}")

@@ -10,7 +10,8 @@ from typing import Final
 
 LOCKS: Final = Path(__file__).with_name("locks")
 """What each environment consists of: a file for each build, all versions pinned."""
-VERSIONS: Final = ("3.13", "3.12", "3.14")
+MINIMUM: Final = "3.12"
+VERSIONS: Final = ("3.13", MINIMUM, "3.14")
 """Those that the agents run with, the one to prefer first."""
 UV: Final = (sys.executable, "-m", "uv")
 

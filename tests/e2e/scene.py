@@ -268,9 +268,10 @@ class Scene:
         """Stop everything; this takes a moment. Raises StuckError if the command does not end."""
         try:
             if self._client is not None:
-                ended = self._client.terminate()
+                told = self.agent.ends_when_told
+                ended = self._client.terminate() if told else self._client.end_input()
                 self._client.clean_up()
                 if not ended:
-                    raise StuckError(f"{self.agent.key} did not exit on SIGTERM\n{self.traffic.tail()}")
+                    raise StuckError(f"{self.agent.key} did not exit when it was to\n{self.traffic.tail()}")
         finally:
             self.model.close()

@@ -18,6 +18,7 @@ from .behaviours import Behaviour, Family
 from .checks import METHOD_NOT_FOUND, done, ended, refused
 from .client import GRACE, children, descendants
 from .conftest import Closing
+from .emulated_homes import PARTICULARS
 from .fake_model import REFUSED, say, use
 from .scene import OBJECTIVE, Scene, Snapshot
 from .stage import Stage, Stages, patient_stage_of, stage_of
@@ -68,6 +69,21 @@ def patient_stage(agent: Agent, patient_scene: Scene, patient_stages: Stages) ->
     """The agent's second stage: prompts wait for goals, and the tools come on stdio."""
     assert patient_scene is patient_stages.of[agent.key].scene
     return patient_stages.of[agent.key]
+
+
+@pytest.fixture
+def bare_stage(agent: Agent, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
+    """A stage of its own, whose agent's settings keep the tools from the model; else, the agent's stage."""
+    if not PARTICULARS[agent.key].excluded:
+        yield request.getfixturevalue("stage")
+        return
+    stage = stage_of(agent, tmp_path)
+    stage.own.exclude_tools(tmp_path)
+    try:
+        yield stage
+        assert not stage.scene.complaints()
+    finally:
+        stage.scene.close()
 
 
 # What a client sees without doing anything, and the command
@@ -144,19 +160,13 @@ def test_a_goal_is_complete_when_the_check_says_so(stage: Stage) -> None:
 
 
 @covers(Behaviour.MARKER)
-def test_a_marker_completes_the_goal_where_the_model_does_not_use_the_tools(agent: Agent, tmp_path: Path) -> None:
-    """Settings of some agents keep the server out; they say nothing of that. Only the last line of all words counts."""
-    stage = stage_of(agent, tmp_path)
-    if stage.own.excluded:
-        stage.own.exclude_tools(tmp_path)
-    try:
-        stage.set(say("one"), say("GOAL-COMPLETE\nis not said yet"), say("It is done.\nGOAL-COMPLETE"))
-        assert stage.scene.expect("complete").goal["iterations"] == 3
-        assert "update_goal" in stage.asked(1)
-        assert "GOAL-COMPLETE" in stage.asked(1)
-        assert not stage.scene.complaints()
-    finally:
-        stage.scene.close()
+def test_a_marker_completes_the_goal_where_the_model_does_not_use_the_tools(bare_stage: Stage) -> None:
+    """Only the last line of the model's words counts."""
+    stage = bare_stage
+    stage.set(say("one"), say("GOAL-COMPLETE\nis not said yet"), say("It is done.\nGOAL-COMPLETE"))
+    assert stage.scene.expect("complete").goal["iterations"] == 3
+    assert "update_goal" in stage.asked(1)
+    assert "GOAL-COMPLETE" in stage.asked(1)
 
 
 @covers(Behaviour.BLOCKED)

@@ -23,7 +23,7 @@ from .traffic import Entry, Source
 
 pytestmark = pytest.mark.family(Family.EXAMPLE)
 covers, absent = pytest.mark.covers, pytest.mark.absent
-ROUNDS: Final = 3
+ROUNDS: Final = 2
 
 
 @pytest.fixture(scope="module")

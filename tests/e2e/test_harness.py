@@ -1,15 +1,17 @@
 """The harness itself: rules that can be broken, a table that cannot hide a failure. No agent is needed here."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .agents import AGENTS, CLAUDE, NEWEST, QWEN, ZED, Agent, NotInstalledError
+from .agents import AGENTS, CLAUDE, NEWEST, QWEN, VIBE, ZED, Agent, Language, NotInstalledError
 from .behaviours import Behaviour, Family, rows
 from .install import chosen
 from .invariants import complaints
 from .matrix import BEGIN, END, Matrix, write
+from .python import python
 from .traffic import Json, Source, StuckError, Traffic
 
 GOAL: Json = {
@@ -100,8 +102,36 @@ def test_a_missing_agent_names_the_make_target(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("GOALPROXY_AGENTS_DIR", str(tmp_path))
     with pytest.raises(NotInstalledError, match="`make agents`"):
         NEWEST.command()
-    with pytest.raises(NotInstalledError, match="`make agents-all`"):
+    with pytest.raises(NotInstalledError, match=r"`make agents-all`.*Node"):
         ZED.command()
+    with pytest.raises(NotInstalledError, match=r"`make agents`.*Python 3\.12"):
+        VIBE.command()
+
+
+@pytest.mark.parametrize(
+    "build", [build for build in AGENTS if build.language is Language.PYTHON], ids=lambda build: build.key
+)
+def test_an_agent_in_python_is_pinned_with_all_that_it_consists_of(build: Agent) -> None:
+    """So that it is the same one next year."""
+    lines = build.lock.read_text("utf-8").splitlines()
+    assert f"{build.package}=={build.version}" in lines
+    assert all(re.fullmatch(r"[\w.\[\]-]+==[\w.]+( ; .+)?", line) for line in lines)
+
+
+def test_a_python_that_is_only_a_name_on_the_path_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of a version that is not in use, pyenv has the name there and the program elsewhere."""
+    shims, versions = tmp_path / "shims", tmp_path / "versions" / "3.12.9" / "bin"
+    for folder, name, code in ((shims, "python3.13", 127), (shims, "python3.12", 127), (versions, "python", 0)):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"#!/bin/sh\nexit {code}\n", "utf-8")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(shims))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    assert python() == versions / "python"
+    (versions / "python").unlink()
+    assert python() is None
 
 
 def test_builds_are_chosen_by_group_and_by_key_each_once() -> None:
