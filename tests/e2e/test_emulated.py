@@ -330,6 +330,7 @@ def test_an_agent_that_takes_servers_over_stdio_only_has_the_tools_so(patient_st
     patient_stage.set(say("one"), *patient_stage.report("complete", "all tests pass"))
     patient_stage.asked(4)
     assert patient_stage.scene.expect("complete").goal["lastReason"] == "all tests pass"
+    assert bridges(patient_stage.scene)
     assert not questions(patient_stage.scene)
 
 
