@@ -15,7 +15,7 @@ import pytest
 
 from .agents import Agent, NotInstalledError
 from .behaviours import Behaviour, Family
-from .checks import done, ended
+from .checks import done, ended, refused
 from .client import GRACE, children
 from .conftest import Closing
 from .scene import OBJECTIVE, Scene
@@ -103,13 +103,14 @@ def test_the_command_sets_a_goal_and_its_prompt_ends_at_once(scene: Scene) -> No
 @covers(Behaviour.SET, Behaviour.ROUND_LIMIT)
 @absent(Behaviour.COMPLETE)
 def test_a_goal_that_is_never_reported_on_is_stopped_by_its_limit(scene: Scene) -> None:
-    """Each round is told how to report; to repeat that is no report. Raised by a new goal only: it is the operator's."""
+    """Each round is told how to report; to repeat that is no report. To resume is refused: the limit is the operator's."""
     done(scene.control("set", objective=OBJECTIVE))
     limited = scene.expect("limited").goal
     assert limited["iterations"] == ROUNDS
     for number in range(1, ROUNDS + 1):
         repeats(scene, f"round {number} of at most {ROUNDS}")
     assert "GOAL-COMPLETE" in scene.text()
+    refused(scene.control("resume"), str(ROUNDS))
     assert scene.history() == [None, "active", "limited"]
 
 
