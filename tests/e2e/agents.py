@@ -270,7 +270,10 @@ QWEN_0_15: Final = Agent(
     version="0.15.10",
     generation=Generation.NONE,
     program=(".bin/qwen", "--acp"),
-    lacks=_NO_FORK,
+    lacks={
+        **_because("says that it can resume a session and has no `session/resume`", (Behaviour.RESTART_RESUME,)),
+        **_NO_FORK,
+    },
 )
 ZED_CLAUDE: Final = Agent(
     key="zed-claude-code-acp-0.16.2",

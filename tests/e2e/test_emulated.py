@@ -449,6 +449,16 @@ def test_goals_survive_the_death_of_their_agent(patient_stage: Stage) -> None:
     comes_back(stage, "session/resume", resumed, second, 6)
 
 
+@covers(Behaviour.RESTART)
+@absent(Behaviour.RESTART_RESUME)
+def test_a_goal_survives_the_death_of_its_agent_where_sessions_are_only_loaded(patient_stage: Stage) -> None:
+    """As where they are resumed, too."""
+    active = dies(patient_stage)
+    patient_stage.scene.client.start_again()
+    patient_stage.scene.initialize()
+    comes_back(patient_stage, "session/load", patient_stage.scene.session, active, 2)
+
+
 def comes_back(stage: Stage, method: str, session: str, active: Snapshot, turn: int) -> None:
     """Enter a session again; its goal is paused. Resume it, and bring it to its end, from this turn of the model on."""
     scene = stage.scene
