@@ -157,9 +157,6 @@ def _on_listed(connection: Connection, event: ToolsListed) -> None:
 
 def _from_agent(connection: Connection, event: FromAgent) -> None:
     envelope = event.envelope
-    kind = envelope.update
-    if kind == acp.USAGE:
-        cost.on_usage(connection, event)
     if not envelope.method:
         _on_response(connection, event)
     elif envelope.method == acp.PERMISSION and connection.emulates:
@@ -168,13 +165,31 @@ def _from_agent(connection: Connection, event: FromAgent) -> None:
         updates.on_notification(connection, event) if _is_read(connection, envelope) else forward(
             connection, event.line
         )
-    elif kind == acp.COMMANDS:
+    else:
+        _on_update(connection, event)
+
+
+def _on_update(connection: Connection, event: FromAgent) -> None:
+    envelope = event.envelope
+    if envelope.update == acp.USAGE:
+        cost.on_usage(connection, event)
+    if envelope.update == acp.COMMANDS:
         session = lifecycle.early(connection, envelope.session_id)
         commands.on_commands(connection, event, session)
     elif connection.emulates:
         rounds.on_update(connection, event)
+    elif envelope.update == acp.USAGE and not _is_read_for_more(connection, event):
+        forward(connection, event.line)
     else:
         updates.on_update(connection, event)
+
+
+def _is_read_for_more(connection: Connection, event: FromAgent) -> bool:
+    """Whether the agent's goals have to be read from an update that tells of usage, beside the cost."""
+    mapper = connection.mapper
+    if mapper is None:
+        return False
+    return acp.USAGE in mapper.update_kinds or (mapper.mark is not None and mapper.mark in event.line)
 
 
 def _is_read(connection: Connection, envelope: Envelope) -> bool:
