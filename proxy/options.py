@@ -12,7 +12,7 @@ import typer
 from . import settings
 from .errors import UsageError
 from .settings import Settings, load
-from .version import version
+from .version import VERSION
 
 _HELP = """Put goals into any ACP session: a sidecar between an ACP client and a coding agent.
 
@@ -40,7 +40,7 @@ _Config = Annotated[str | None, typer.Option(metavar="FILE", help="Read settings
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"goalproxy {version()}")
+        typer.echo(f"goalproxy {VERSION}")
         raise typer.Exit
 
 

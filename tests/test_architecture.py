@@ -90,12 +90,17 @@ def test_only_the_command_line_imports_the_shell() -> None:
     assert {room_of(name) for name in users} <= {"proxy.cli", "proxy.options", "proxy.shell"}
 
 
-def test_the_way_to_the_agents_start_loads_nothing_slow() -> None:
-    slow = ["annotated_types", "pydantic", "typer", "hashlib", "aiohttp", "prometheus_client", "structlog"]
-    code = (
-        "import sys, goalproxy.proxy.cli, goalproxy.proxy.shell.run\n"
-        f"print(*(name for name in {slow} if name in sys.modules))"
-    )
+SLOW = ["annotated_types", "pydantic", "typer", "hashlib", "aiohttp", "prometheus_client", "structlog"]
+SLOWER = [*SLOW, "asyncio", "importlib.metadata", "sqlite3", "tempfile", "http", "logging"]
+
+
+@pytest.mark.parametrize(
+    ("module", "slow"),
+    [("goalproxy.proxy.cli, goalproxy.proxy.shell.run", SLOW), ("goalproxy.proxy.shell.sidecar", SLOWER)],
+    ids=["before the agent is started", "before its client is served"],
+)
+def test_the_way_to_the_first_message_loads_nothing_slow(module: str, slow: list[str]) -> None:
+    code = f"import sys, {module}\nprint(*(name for name in {slow} if name in sys.modules))"
     # Isolated: what the tests themselves put into every process is no part of the program.
     loaded = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True).stdout
     assert loaded.split() == []

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from goalproxy.proxy.version import VERSION
+
 ROOT = Path(__file__).parent.parent
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 ROOMS = ("proxy", "mappers", "metrics")
@@ -58,6 +60,10 @@ def test_the_wheel_has_every_module_and_nothing_else(wheel: Path) -> None:
     assert names == expected | {f"goalproxy/{room}/py.typed" for room in ROOMS}
 
 
+def test_the_wheel_says_the_version_that_the_program_says(wheel: Path) -> None:
+    assert wheel.name.startswith(f"goalproxy-{VERSION}-")
+
+
 def test_the_wheel_runs_where_it_is_installed(wheel: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "v", with_pip=False, system_site_packages=False)
     python = tmp_path / "v" / "bin" / "python"
@@ -78,4 +84,4 @@ def test_the_wheel_runs_where_it_is_installed(wheel: Path, tmp_path: Path) -> No
     result = subprocess.run(
         [python, "-c", script, libraries.stdout.strip()], check=True, capture_output=True, text=True, cwd=tmp_path
     )
-    assert result.stdout.strip() == f"goalproxy {CONFIG['project']['version']}"
+    assert result.stdout.strip() == f"goalproxy {VERSION}"

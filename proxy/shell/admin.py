@@ -5,7 +5,6 @@ It is loaded with the first request: a sidecar that nobody asks pays for a threa
 
 from __future__ import annotations
 
-import asyncio
 import select
 import socket
 import threading
@@ -24,6 +23,8 @@ def serve(listeners: Sequence[socket.socket], read: Callable[[], Values], operat
 
     def run() -> None:
         select.select(listeners, [], [])
+        import asyncio  # noqa: PLC0415 - slow to load, and most sidecars are never asked anything
+
         asyncio.run(_serve(listeners, read, operator, content=content))
 
     threading.Thread(target=run, name="admin", daemon=True).start()
@@ -32,8 +33,10 @@ def serve(listeners: Sequence[socket.socket], read: Callable[[], Values], operat
 async def _serve(
     listeners: Sequence[socket.socket], read: Callable[[], Values], operator: Operator, *, content: bool
 ) -> None:
-    from .admin_pages import application  # noqa: PLC0415 - slow to load, and most sidecars are never asked anything
-    from .pages import listen  # noqa: PLC0415 - the same
+    import asyncio  # noqa: PLC0415 - as above
+
+    from .admin_pages import application  # noqa: PLC0415 - as above
+    from .pages import listen  # noqa: PLC0415 - as above
 
     for listener in listeners:
         with_text = content or listener.family == socket.AF_UNIX

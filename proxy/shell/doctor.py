@@ -28,7 +28,7 @@ from goalproxy.proxy.core.facts import Owner
 from goalproxy.proxy.errors import Failure
 from goalproxy.proxy.goal.control import ACTIONS
 from goalproxy.proxy.settings import Settings
-from goalproxy.proxy.version import version
+from goalproxy.proxy.version import VERSION
 from goalproxy.proxy.wire import acp, jsonrpc
 from goalproxy.proxy.wire.envelope import Envelope, load, peek
 from goalproxy.proxy.wire.ndjson import LineBuffer, lines
@@ -88,7 +88,7 @@ def _introduction(engine: Engine) -> bytes:
     params = {
         "protocolVersion": 1,
         "clientCapabilities": {},
-        "clientInfo": {"name": "goalproxy doctor", "version": version()},
+        "clientInfo": {"name": "goalproxy doctor", "version": VERSION},
     }
     line = jsonrpc.request(_ID, acp.INITIALIZE, params)
     return _forwarded(engine.handle(FromClient(line, Envelope(acp.INITIALIZE, _ID), 0)), line)

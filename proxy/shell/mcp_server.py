@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from goalproxy.proxy.goal.tools import INSTRUCTIONS, TOOLS
+from goalproxy.proxy.version import VERSION
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -185,12 +186,10 @@ def _result(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _initialized(wanted: object) -> dict[str, Any]:
-    from goalproxy.proxy.version import version  # noqa: PLC0415 - reads the package's metadata
-
     return {
         "protocolVersion": wanted if wanted in _VERSIONS else _VERSIONS[0],
         "capabilities": {"tools": {}},
-        "serverInfo": {"name": "goalproxy", "version": version()},
+        "serverInfo": {"name": "goalproxy", "version": VERSION},
         "instructions": INSTRUCTIONS,
     }
 

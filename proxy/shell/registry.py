@@ -13,10 +13,8 @@ import fcntl
 import mmap
 import os
 import re
-import secrets
 import socket
 import stat
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -43,7 +41,10 @@ class Unusable(Exception):
 def default_directory(environment: Mapping[str, str] = os.environ) -> Path:
     """The user's own directory, on this host and until its next start."""
     base = environment.get("XDG_RUNTIME_DIR")
-    return Path(base) / "goalproxy" if base else Path(tempfile.gettempdir()) / f"goalproxy-{os.getuid()}"
+    if base:
+        return Path(base) / "goalproxy"
+    shared = environment.get("TMPDIR") or "/tmp"  # noqa: S108 - ``prepare`` refuses what others could play with
+    return Path(shared) / f"goalproxy-{os.getuid()}"
 
 
 class Registration:
@@ -64,7 +65,7 @@ class Registration:
 
     def _register(self, directory: Path) -> None:
         prepare(directory)
-        name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        name = f"{os.getpid()}-{os.urandom(4).hex()}"
         hidden = directory / f".{name}"
         self._file = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         try:

@@ -23,7 +23,7 @@ from goalproxy.proxy.core.driver import Limits
 from goalproxy.proxy.core.engine import Engine
 from goalproxy.proxy.core.facts import AgentExited
 from goalproxy.proxy.settings import Settings
-from goalproxy.proxy.version import version
+from goalproxy.proxy.version import VERSION
 
 from . import admin
 from .agent_version import version_of
@@ -58,7 +58,7 @@ def serve(process: AgentProcess, command: Sequence[str], settings: Settings, lis
     table = registration.table
     relay = Relay(engine, client, Outlet(process.stdin), services, Traffic(table))
     services.emit = relay.take
-    relay.observers += [services.observe, log.fact, Observer(table, version())]
+    relay.observers += [services.observe, log.fact, Observer(table, VERSION)]
     operator = Operator(relay, process, services, log, settings.drain_timeout)
     operator.set_level(settings.log_level)
     process.drain = operator.drain
