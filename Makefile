@@ -34,10 +34,11 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-docs: $(READY) ## Write docs/metrics.md and docs/transitions.md anew from the code.
+docs: $(READY) ## Write docs/metrics.md, docs/transitions.md and the dashboard anew from the code.
 	$(BIN)/python -c 'from goalproxy.metrics.page import render; print(render(), end="")' > docs/metrics.md
 	$(BIN)/python -c 'from goalproxy.proxy.goal.owned import transitions_page; print(transitions_page(), end="")' \
 		> docs/transitions.md
+	$(BIN)/python docs/fleet/dashboard.py > docs/fleet/dashboard.json
 
 lock: ## Write requirements.lock anew from pyproject.toml.
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade \
