@@ -25,12 +25,16 @@ SCHEMA: Final = 38
 HOST: Final = 'instance=~"$instance"'
 AGENT: Final = f'{HOST}, agent=~"$agent"'
 DATASOURCE: Final = dashboard.DataSourceRef(type_val="prometheus", uid="${datasource}")
+DECIDED: Final = f'{AGENT}, outcome=~"complete|blocked|limited"'
 PER_SECOND: Final = "/ ($__interval_ms / 1000)"
 PER_MINUTE: Final = "/ ($__interval_ms / 60000)"
 
 
 class Panel(NamedTuple):
-    """One panel: its queries with their legends, and how they are drawn."""
+    """One panel: its queries with their legends, and how they are drawn.
+
+    ``limit`` is the threshold of the alert that the description names; ``wide`` says that values differ by magnitudes.
+    """
 
     title: str
     description: str
@@ -39,12 +43,14 @@ class Panel(NamedTuple):
     kind: Kind = "lines"
     width: int = 8
     decimals: int | None = None
+    limit: float | None = None
+    wide: bool = False
 
 
 def growth(metric: str, by: str = "", labels: str = AGENT, window: str = "$__interval") -> str:
     """How much a counter grew in each step, by some labels."""
     grouped = f"sum by ({by})" if by else "sum"
-    return f'{grouped} (sum_over_time(goalproxy:growth1m{{metric="{metric}", {labels}}}[{window}]))'
+    return f'{grouped} (sum_over_time(goalproxy:growth{{metric="{metric}", {labels}}}[{window}]))'
 
 
 def quantiles(metric: str, by: str, *of: float, labels: str = AGENT) -> tuple[tuple[str, str], ...]:
@@ -85,6 +91,7 @@ NOW = (
         "none",
         ((f"max by (agent) (goalproxy:rounds_per_active_goal:permin10m{{{AGENT}}})", "{{agent}}"),),
         width=6,
+        limit=10,
     ),
     Panel(
         "Most rounds",
@@ -92,6 +99,7 @@ NOW = (
         "none",
         ((f"max by (agent) (goalproxy_goal_most_rounds{{{AGENT}}})", "{{agent}}"),),
         width=6,
+        limit=200,
     ),
     Panel(
         "Token budget used",
@@ -99,6 +107,7 @@ NOW = (
         "percentunit",
         ((f"max by (agent) (goalproxy_goal_budget_used_ratio{{{AGENT}}})", "{{agent}}"),),
         width=6,
+        limit=0.9,
     ),
     Panel(
         "Longest idle though active",
@@ -106,12 +115,13 @@ NOW = (
         "s",
         ((f"max by (agent) (time() - goalproxy_goal_idle_since_timestamp_seconds{{{AGENT}}})", "{{agent}}"),),
         width=6,
+        limit=900,
     ),
 )
 
 OUTCOMES = (
     Panel(
-        "Outcomes",
+        "Goals by outcome",
         "Goals that came to a stop in the time range, by outcome.",
         "none",
         ((growth("goalproxy_goals_finished_total", "outcome", window="$__range"), "{{outcome}}"),),
@@ -138,26 +148,29 @@ OUTCOMES = (
         "bars",
     ),
     Panel(
-        "Time to each outcome",
-        "From the creation of a goal to its stop: median and 90th percentile of the last hour.",
+        "Time to the outcome",
+        "From its creation, if the stop was not the user's doing: median and 90th percentile of the last hour.",
         "s",
-        quantiles("goalproxy_goal_duration_seconds", "outcome", 0.5, 0.9),
+        quantiles("goalproxy_goal_duration_seconds", "outcome", 0.5, 0.9, labels=DECIDED),
         width=6,
+        wide=True,
     ),
     Panel(
-        "Rounds to each outcome",
+        "Rounds to the outcome",
         "Rounds that a goal had taken when it stopped: median and 90th percentile of the last hour.",
         "none",
-        quantiles("goalproxy_goal_rounds", "outcome", 0.5, 0.9),
+        quantiles("goalproxy_goal_rounds", "outcome", 0.5, 0.9, labels=DECIDED),
         width=6,
         decimals=1,
+        wide=True,
     ),
     Panel(
-        "Tokens to each outcome",
+        "Tokens to the outcome",
         "Tokens that a goal had used when it stopped: median and 90th percentile of the last hour.",
         "short",
-        quantiles("goalproxy_goal_used_tokens", "outcome", 0.5, 0.9),
+        quantiles("goalproxy_goal_used_tokens", "outcome", 0.5, 0.9, labels=DECIDED),
         width=6,
+        wide=True,
     ),
     Panel(
         "Blocked",
@@ -165,6 +178,7 @@ OUTCOMES = (
         "percentunit",
         ((f"max by (agent) (goalproxy:goals_blocked:ratio1h{{{AGENT}}})", "{{agent}}"),),
         width=6,
+        limit=0.5,
     ),
 )
 
@@ -225,12 +239,14 @@ OWNED = (
         "Median and 90th percentile of the last hour.",
         "s",
         quantiles("goalproxy_goal_round_duration_seconds", "agent", 0.5, 0.9),
+        wide=True,
     ),
     Panel(
         "Time to the first output",
         "To the agent's first message or tool call in a round: median and 90th percentile of the last hour.",
         "s",
         quantiles("goalproxy_goal_round_first_output_seconds", "agent", 0.5, 0.9),
+        wide=True,
     ),
     Panel(
         "Why goals stopped",
@@ -263,12 +279,14 @@ CHECKS = (
         "Part of the checks of the last hour that failed: GoalproxyChecksFail.",
         "percentunit",
         ((f"max by (agent) (goalproxy:checks_failed:ratio1h{{{AGENT}}})", "{{agent}}"),),
+        limit=0.8,
     ),
     Panel(
         "Time of a check",
         "Median and 90th percentile of the last hour.",
         "s",
         quantiles("goalproxy_goal_check_duration_seconds", "result", 0.5, 0.9),
+        wide=True,
     ),
     Panel(
         "Calls of goal tools",
@@ -318,6 +336,7 @@ RELAY = (
         "late counts, too.",
         "s",
         quantiles("goalproxy_relay_latency_seconds", "direction", 0.5, 0.99, labels=HOST),
+        wide=True,
     ),
     Panel(
         "Malformed lines and messages that could not be changed",
@@ -373,7 +392,7 @@ AGENTS = (
         "none",
         ((f"max by (agent, version, protocol, dialect) (goalproxy_agent_info{{{AGENT}}})", "{{agent}}"),),
         "rows",
-        14,
+        16,
     ),
     Panel(
         "Versions of goalproxy",
@@ -381,7 +400,6 @@ AGENTS = (
         "none",
         ((f"count by (version) (goalproxy_build_info{{{HOST}}})", "{{version}}"),),
         "shares",
-        10,
     ),
 )
 
@@ -400,6 +418,7 @@ EXPORTER = (
         "s",
         ((f"time() - goalproxy_exporter_last_collect_timestamp_seconds{{{HOST}}}", "{{instance}}"),),
         width=6,
+        limit=120,
     ),
     Panel(
         "Time of a look",
@@ -436,9 +455,10 @@ SECTIONS: Final = {
 def _empty(kind: Kind) -> Builder:
     """A panel of a kind, without its queries."""
     if kind == "rows":
-        hidden = {"Time": True, "Value": True, "__name__": True, "alertstate": True, "job": True}
-        organize = dashboard.DataTransformerConfig(id_val="organize", options={"excludeByName": hidden})
-        return table.Panel().with_transformation(organize)
+        hidden = dict.fromkeys(("Time", "Value", "__name__", "alertstate", "job"), True)
+        order = {name: place for place, name in enumerate(("alertname", "severity", "agent", "version", "instance"))}
+        organize = {"excludeByName": hidden, "indexByName": order}
+        return table.Panel().with_transformation(dashboard.DataTransformerConfig(id_val="organize", options=organize))
     last = common_builder.ReduceDataOptions().calcs(["lastNotNull"])
     if kind == "number":
         number = stat.Panel().reduce_options(last).graph_mode(common.BigValueGraphMode.NONE)
@@ -456,12 +476,34 @@ def _empty(kind: Kind) -> Builder:
     return lines.fill_opacity(30)
 
 
+def _thresholds(limit: float | None = None) -> builder.ThresholdsConfig:
+    """One colour, and another from a limit on. Without any, Grafana takes 80 for too much."""
+    steps = [dashboard.Threshold(value=None, color="blue")]
+    if limit is not None:
+        steps.append(dashboard.Threshold(value=limit, color="red"))
+    return builder.ThresholdsConfig().mode(dashboard.ThresholdsMode.ABSOLUTE).steps(steps)
+
+
+def _draw_limits(made: timeseries.Panel, panel: Panel) -> None:
+    """Draw the threshold of the alert, and let magnitudes be seen."""
+    if panel.limit is not None:
+        style = common_builder.GraphThresholdsStyleConfig().mode(common.GraphTresholdsStyleMode.DASHED)
+        made.thresholds(_thresholds(panel.limit)).thresholds_style(style)
+    if panel.wide:
+        scale = common_builder.ScaleDistributionConfig().type(common.ScaleDistribution.LOG).log(10)
+        made.scale_distribution(scale)
+
+
 def _panel(panel: Panel, ident: int) -> Builder:
     """A panel of the dashboard."""
     made = _empty(panel.kind).id(ident).title(panel.title).description(panel.description).datasource(DATASOURCE)
     made.unit(panel.unit).span(panel.width).height(HEIGHT)
-    if panel.kind != "rows":
+    if panel.kind != "rows" and not panel.wide:
         made.min(0)
+    if isinstance(made, timeseries.Panel):
+        _draw_limits(made, panel)
+    else:
+        made.thresholds(_thresholds())
     if panel.decimals is not None:
         made.decimals(panel.decimals)
     for place, (expr, legend) in enumerate(panel.queries):

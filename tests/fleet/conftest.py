@@ -24,11 +24,13 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         exporter = stack.enter_context(closing(Exporter(home / "goalproxy")))
         jobs = {"goalproxy": [exporter.address], "sidecars": [scene.alone]}
         started = stack.enter_context(closing(Prometheus(folder, jobs)))
-        known = "last_over_time(goalproxy_exporter_sidecars[1h] offset 1s) and on () goalproxy:growth1m"
+        known = "last_over_time(goalproxy:exporter[1h])"
         poll(lambda: started.query(known), bool, "the exporter")
         scene.play()
-        poll(lambda: started.by("outcome", EXITS), lambda found: found.get("failed") == 3, "the last of what was played")
+        poll(
+            lambda: started.by("outcome", EXITS), lambda found: found.get("failed") == 3, "the last of what was played"
+        )
         yield started
 
 
-EXITS = 'sum by (outcome) (sum_over_time(goalproxy:growth1m{metric="goalproxy_agent_exits_total"}[1h]))'
+EXITS = 'sum by (outcome) (sum_over_time(goalproxy:growth{metric="goalproxy_agent_exits_total"}[1h]))'

@@ -10,7 +10,16 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from goalproxy.metrics.catalogue import CATALOGUE, COLLECT_DURATION, COLLECTED, EXPORTER, SIDECARS, SKIPPED, STALE, UNREADABLE
+from goalproxy.metrics.catalogue import (
+    CATALOGUE,
+    COLLECT_DURATION,
+    COLLECTED,
+    EXPORTER,
+    SIDECARS,
+    SKIPPED,
+    STALE,
+    UNREADABLE,
+)
 from goalproxy.metrics.exposition import SeriesCollector
 from goalproxy.metrics.fleet import Fleet
 from goalproxy.metrics.series import Values, read
@@ -55,5 +64,12 @@ def collect(registry: Path) -> Values:
                 live = True
             living += live
             fleet.add(read(file.read()), live=live)
-    own = {SIDECARS: living, UNREADABLE: 0, SKIPPED: fleet.skipped, STALE: 0, COLLECT_DURATION: 0.01, COLLECTED: time.time()}
+    own = {
+        SIDECARS: living,
+        UNREADABLE: 0,
+        SKIPPED: fleet.skipped,
+        STALE: 0,
+        COLLECT_DURATION: 0.01,
+        COLLECTED: time.time(),
+    }
     return {**fleet.series, **{(metric.name,): [float(value)] for metric, value in own.items()}}

@@ -72,10 +72,10 @@ class Scene:
         """An agent without goals: each way in which its rounds lead to a stop."""
         client.call("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
         client.call("session/new", {"cwd": str(self._folder), "mcpServers": []})
-        for word, status in {"deliver": "complete", "ask": "blocked", "repeat": "blocked", "exhaust": "limited"}.items():
-            objective = f"{word} it"
-            client.control("work", "set", objective=objective)
-            client.until(lambda goal, wanted=(objective, status): _is(goal, *wanted))
+        _work(client, "deliver", "complete")
+        _work(client, "ask", "blocked")
+        _work(client, "repeat", "blocked")
+        _work(client, "exhaust", "limited")
 
     def _babble(self, client: Client) -> None:
         """No agent at all: it says nothing of itself, and what it is told comes back."""
@@ -92,6 +92,8 @@ def _goal(client: Client, session: str, objective: str, **report: object) -> Non
     client.agent_reports(session, said)
 
 
-def _is(goal: Json | None, objective: str, status: str) -> bool:
-    """Whether a goal is this one, and has come to a status."""
-    return goal is not None and (goal["objective"], goal["status"]) == (objective, status)
+def _work(client: Client, word: str, status: str) -> None:
+    """Set a goal for the worker, and wait until it comes to a status."""
+    wanted = (f"{word} it", status)
+    client.control("work", "set", objective=wanted[0])
+    client.until(lambda goal: goal is not None and (goal["objective"], goal["status"]) == wanted)
