@@ -254,7 +254,12 @@ OWNED = (
         "none",
         ((growth("goalproxy_goal_stops_total", "reason"), "{{reason}}"),),
         "bars",
-        12,
+    ),
+    Panel(
+        "Tokens of rounds by kind",
+        "Tokens a minute, where the agent tells kinds. They overlap: an agent may count cached ones as input, too.",
+        "short",
+        ((f"{growth('goalproxy_goal_round_tokens_total', 'agent, kind')} {PER_MINUTE}", "{{agent}} {{kind}}"),),
     ),
     Panel(
         "Goals held back at the same time",
@@ -262,7 +267,6 @@ OWNED = (
         "none",
         ((f"{growth('goalproxy_goal_backoff_seconds_total', 'agent')} {PER_SECOND}", "{{agent}}"),),
         "stacked",
-        12,
     ),
 )
 

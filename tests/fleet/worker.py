@@ -40,7 +40,8 @@ class Worker:
             return {}
         self.rounds += 1
         self.work(params["prompt"][0]["text"])
-        return {"stopReason": "end_turn", "usage": {"totalTokens": TOKENS_A_ROUND}}
+        usage = {"totalTokens": TOKENS_A_ROUND, "inputTokens": TOKENS_A_ROUND - 100, "outputTokens": 100}
+        return {"stopReason": "end_turn", "usage": usage}
 
     def work(self, text: str) -> None:
         """One round, as the objective in its prompt says."""
