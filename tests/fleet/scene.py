@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from ..shell.client import Admin, Client, Json
+from ..shell.client import Client, Json
 from ..shell.rig import Sidecar, scripted, shell
 
 WORKER: Final = [sys.executable, "-I", "-S", str(Path(__file__).parent / "worker.py")]
@@ -17,17 +17,17 @@ BORN: Final = 1_700_000_000_000
 
 
 class Scene:
-    """The sidecars of a host; ``alone`` is one that nobody but itself tells of."""
+    """The sidecars of a host; one of them serves its metrics itself, too."""
 
     def __init__(self, env: dict[str, str], folder: Path) -> None:
         self._env, self._folder = env, folder
         self._started: list[Sidecar] = []
-        self._alone = self._start(scripted("goals"), "--registry", "off", "--admin", "127.0.0.1:0")
-        self.alone = Admin(self._alone).url.removeprefix("http://").removesuffix("/metrics")
+        self._served = self._start(scripted("goals"), "--admin", "127.0.0.1:0")
+        self._served.errors.until(b"metrics on")
 
     def play(self) -> None:
         """Play it all; what still runs at its end goes on until ``close``."""
-        self._restored(Client(self._alone))
+        self._restored(Client(self._served))
         self._outcomes(Client(self._start(scripted("goals"))))
         self._work(Client(self._start(WORKER, *FAST)))
         self._babble(Client(self._start(["cat"])))
