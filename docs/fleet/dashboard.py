@@ -378,7 +378,7 @@ AGENTS = (
         "Sidecars without an agent",
         "Sidecars that live though their agent has ended: GoalproxyAgentDown.",
         "none",
-        ((f"sum by (instance) (goalproxy:sidecars_without_agent:sum{{{HOST}}})", "{{instance}}"),),
+        ((f"sum (goalproxy:sidecars_without_agent:sum{{{HOST}}})", "sidecars"),),
     ),
     Panel(
         "Sidecars started and agents ended",
@@ -420,7 +420,7 @@ EXPORTER = (
         "Age of the last look",
         "Time since the exporter last looked at all directories: GoalproxyExporterBehind.",
         "s",
-        ((f"time() - goalproxy_exporter_last_collect_timestamp_seconds{{{HOST}}}", "{{instance}}"),),
+        ((f"clamp_min(time() - goalproxy_exporter_last_collect_timestamp_seconds{{{HOST}}}, 0)", "{{instance}}"),),
         width=6,
         limit=120,
     ),

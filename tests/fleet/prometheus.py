@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import time
@@ -16,7 +15,7 @@ from typing import Any, TypeVar
 import pytest
 import yaml
 
-from ..shell.rig import DEADLINE, Reader
+from ..shell.rig import DEADLINE
 from .files import FLEET, program
 
 T = TypeVar("T")
@@ -60,27 +59,30 @@ class Prometheus:
             ],
         }
         (folder / "prometheus.yaml").write_text(yaml.safe_dump(config))
-        self._process = subprocess.Popen(
-            [
-                program("prometheus"),
-                f"--config.file={folder / 'prometheus.yaml'}",
-                f"--storage.tsdb.path={folder / 'data'}",
-                "--web.listen-address=127.0.0.1:0",
-            ],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        assert self._process.stderr is not None
-        self._log = Reader(os.dup(self._process.stderr.fileno()), "the log of Prometheus")
-        self._process.stderr.close()
-        line = self._log.until(b'msg="Listening on"').decode()
-        found = re.search(r"address=(\S+)", line)
-        assert found, line
+        log = folder / "prometheus.log"
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [
+                    program("prometheus"),
+                    f"--config.file={folder / 'prometheus.yaml'}",
+                    f"--storage.tsdb.path={folder / 'data'}",
+                    "--web.listen-address=127.0.0.1:0",
+                ],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            )  # fmt: skip
+        try:
+            said = poll(log.read_text, lambda text: "Server is ready" in text, "Prometheus")
+        except BaseException:
+            self.close()
+            raise
+        found = re.search(r'msg="Listening on".* address=(\S+)', said)
+        assert found, said
         self.url = f"http://{found[1]}"
-        self._log.until(b"Server is ready")
 
     def ask(self, path: str, **parameters: str) -> Any:
         """The data that the API answers with."""
-        with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}") as response:
+        url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
+        with urllib.request.urlopen(url, timeout=DEADLINE) as response:
             return json.load(response)["data"]
 
     def query(self, expr: str) -> Samples:
@@ -96,4 +98,3 @@ class Prometheus:
         """End it."""
         self._process.terminate()
         self._process.wait(DEADLINE)
-        self._log.close()
