@@ -25,7 +25,7 @@ app = typer.Typer(
 
 
 _DEFAULT = Settings()
-_ALONE = frozenset({"doctor", "exporter", "--help", "--version", "--install-completion", "--show-completion"})
+_ALONE = frozenset({"doctor", "exporter", "goals", "--help", "--version", "--install-completion", "--show-completion"})
 """Words that make sense without an agent's command, or say themselves that it is missing."""
 _AgentKind = Annotated[
     settings.AgentKind | None,
@@ -34,6 +34,11 @@ _AgentKind = Annotated[
 _Goals = Annotated[
     settings.Goals | None,
     typer.Option(help=f"Who keeps goals; auto: the agent if it can, else goalproxy. [default: {_DEFAULT.goals}]"),
+]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+_Registries = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="DIRECTORY", help="Look there; can be given many times. [default: your own]"),
 ]
 _Config = Annotated[str | None, typer.Option(metavar="FILE", help="Read settings from this TOML file.")]
 
@@ -44,7 +49,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True, subcommand_metavar="[doctor|exporter] -- AGENT_COMMAND...")
+@app.callback(invoke_without_command=True, subcommand_metavar="[doctor|exporter|goals] -- AGENT_COMMAND...")
 def sidecar(
     context: typer.Context,
     admin: Annotated[
@@ -170,7 +175,7 @@ def sidecar(
 @app.command()
 def doctor(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+    as_json: _AsJson = False,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for the agent's answer.")] = 30.0,
     goals: _Goals = None,
     agent_kind: _AgentKind = None,
@@ -190,16 +195,33 @@ def doctor(
     raise typer.Exit(diagnosis.exit_code)
 
 
+@app.command(name="goals")
+def show_goals(
+    context: typer.Context,
+    as_json: _AsJson = False,
+    registry: _Registries = None,
+) -> None:
+    """Show the goals of every sidecar of yours that runs, and what each waits for.
+
+    Exit code: 0 if every sidecar answered, 1 if one did not.
+    """
+    if context.obj:
+        raise UsageError("this asks sidecars that run; leave out what stands after --")
+    from .shell.goals import ask, print_json, print_text  # noqa: PLC0415 - only for this command
+    from .shell.sources import sources  # noqa: PLC0415 - the same
+
+    answers = ask(sources(registry or []))
+    (print_json if as_json else print_text)(answers)
+    raise typer.Exit(0 if all(answer.goals is not None for answer in answers) else 1)
+
+
 @app.command()
 def exporter(
     context: typer.Context,
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Serve /metrics and more there; port 0 takes a free one.")
     ] = "127.0.0.1:9465",
-    registry: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="DIRECTORY", help="Look there; can be given many times. [default: the user's own]"),
-    ] = None,
+    registry: _Registries = None,
     all_users: Annotated[bool, typer.Option("--all-users", help="Look at the sidecars of every user, too.")] = False,
     textfile: Annotated[
         Path | None, typer.Option(metavar="FILE.prom", help="Write the metrics there, for node_exporter.")
@@ -216,9 +238,10 @@ def exporter(
         raise UsageError("an exporter starts no agent; leave out what stands after --")
     if once and textfile is None and file_sd is None:
         raise UsageError("--once writes files; say which by --textfile or --file-sd")
-    from .shell.exporter import Outputs, Sources, export  # noqa: PLC0415 - only for this command
+    from .shell.exporter import Outputs, export  # noqa: PLC0415 - only for this command
+    from .shell.sources import sources  # noqa: PLC0415 - the same
 
-    export(Sources(registry or [], all_users), Outputs(textfile, file_sd), None if once else listen, interval)
+    export(sources(registry or [], all_users=all_users), Outputs(textfile, file_sd), None if once else listen, interval)
 
 
 def _refuse_options(context: typer.Context) -> None:

@@ -6,13 +6,10 @@ It only reads what sidecars leave in their directories, and keeps nothing of its
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
 import socket
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,28 +23,16 @@ from goalproxy.metrics.exposition import SeriesCollector
 from goalproxy.metrics.host import Host, Look
 from goalproxy.metrics.series import Values
 from goalproxy.proxy.errors import Failure
-from goalproxy.proxy.settings import load
 
 from .ledger import look
 from .listeners import bind, release, url
 from .log import complain
 from .pages import json_page, listen, metrics_page, refuse_browsers
-from .registry import OFF, Unusable, default_directory
+from .registry import Unusable
+from .sources import Sources
 
 _PATIENCE = 1.0
 """Seconds that one look may wait for those who fold, in all directories together."""
-
-
-class Sources(NamedTuple):
-    """Where to look: in these directories, and in those of every user if that is wanted."""
-
-    named: Sequence[Path]
-    all_users: bool = False
-
-    def directories(self) -> dict[str, bool]:
-        """The directories, and whether each was named. The last part of a name stays as it is: it must be no link."""
-        named = dict.fromkeys(map(_real, self.named), True)
-        return {**dict.fromkeys(map(_real, (path for path, _ in _usual()) if self.all_users else ()), False), **named}
 
 
 class Outputs(NamedTuple):
@@ -218,35 +203,13 @@ class _Pages:
 
 def export(sources: Sources, outputs: Outputs, address: str | None, interval: float) -> None:
     """Run the exporter until it is asked to end; without an address, write the files once. Raises Failure."""
-    exporter = Exporter(sources if sources.named else sources._replace(named=_own_directories()), outputs)
+    exporter = Exporter(sources, outputs)
     if address is None:
         exporter.write()
         return
     listener = bind(address)
     asyncio.run(_serve(exporter, listener, interval))
     release(listener)
-
-
-def _own_directories() -> list[Path]:
-    """Where sidecars of this user leave their numbers. They may have been started with and without a login session."""
-    user, configured = os.geteuid(), load({}, None).registry
-    if configured not in (None, OFF):
-        return [Path(configured)]
-    return [default_directory(), *(path for path, owner in _usual() if owner == user)]
-
-
-def _usual() -> Iterator[tuple[Path, int]]:
-    """The usual directories of all users that have one. Its name says whose it is, and has to be right."""
-    session = [(path, path.parent.name) for path in Path("/run/user").glob("*/goalproxy")]
-    other = [(path, path.name.rpartition("-")[2]) for path in Path(tempfile.gettempdir()).glob("goalproxy-*")]
-    for path, user in session + other:
-        with contextlib.suppress(OSError):
-            if user == str(path.lstat().st_uid):
-                yield path, int(user)
-
-
-def _real(path: Path) -> str:
-    return str(path.parent.resolve() / path.name)
 
 
 def _exists(path: str) -> bool:
