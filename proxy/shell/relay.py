@@ -177,6 +177,13 @@ class Relay:
         with self._lock:
             return question(self._engine)
 
+    def lives(self, seconds: float) -> bool:
+        """Whether the engine is free for an event within so many seconds."""
+        if not self._lock.acquire(timeout=seconds):
+            return False
+        self._lock.release()
+        return True
+
     def tell(self, fact: Fact) -> None:
         """Tell the observers a fact, from any thread."""
         with self._lock:
