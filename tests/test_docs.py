@@ -51,7 +51,7 @@ def test_every_metric_in_the_docs_exists(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_every_option_in_the_docs_exists(path: Path) -> None:
-    named = set(re.findall(r"`(?:goalproxy |doctor )*(--[a-z-]+)", path.read_text()))
+    named = set(re.findall(r"`(?:goalproxy |doctor |exporter )*(--[a-z-]+)", path.read_text()))
     assert named <= options()
 
 

@@ -65,8 +65,7 @@ class Directory:
     @contextlib.contextmanager
     def locked(self, how: int, deadline: float = 0.0) -> Iterator[os.stat_result | None]:
         """Hold the lock and give its file's state, or give None if it cannot be had until then."""
-        create = os.O_CREAT if self.is_ours else 0
-        descriptor = os.open(LOCK, _READING | create, 0o600, dir_fd=self._there)
+        descriptor = self._lock_file()
         try:
             while not (got := _take(descriptor, how)) and time.monotonic() < deadline:
                 time.sleep(_POLL)
@@ -146,6 +145,14 @@ class Directory:
     def _list(self, names: re.Pattern[str]) -> list[str]:
         with os.scandir(self._there) as found:
             return [entry.name for entry in found if names.fullmatch(entry.name)]
+
+    def _lock_file(self) -> int:
+        try:
+            return os.open(LOCK, _READING, dir_fd=self._there)
+        except FileNotFoundError:
+            if not self.is_ours:
+                raise
+            return os.open(LOCK, _READING | os.O_CREAT, 0o600, dir_fd=self._there)
 
     @contextlib.contextmanager
     def _opened(self, name: str) -> Iterator[int]:

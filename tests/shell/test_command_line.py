@@ -32,7 +32,7 @@ def test_the_help_names_every_option_and_command(run: Run, words: list[str]) -> 
     text = ended.stdout.decode()
     for word in (
         "--admin", "--on-cancel", "--agent-kind", "--config", "--log-level", "--log-format", "--log-content",
-        "--version", "doctor", "-- AGENT_COMMAND", "GOALPROXY_", "config.toml",
+        "--version", "doctor", "exporter", "-- AGENT_COMMAND", "GOALPROXY_", "config.toml",
     ):  # fmt: skip
         assert word in text
 
@@ -42,6 +42,16 @@ def test_the_help_of_the_doctor_names_its_options_and_exit_codes(run: Run) -> No
     assert (ended.returncode, ended.stderr) == (0, b"")
     text = ended.stdout.decode()
     for word in ("--json", "--timeout", "--agent-kind", "127"):
+        assert word in text
+
+
+def test_the_help_of_the_exporter_names_its_options_and_its_port(run: Run) -> None:
+    ended = run(["exporter", "--help"])
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    text = ended.stdout.decode()
+    for word in (
+        "--listen", "--registry", "--all-users", "--textfile", "--file-sd", "--interval", "--once", "127.0.0.1:9465",
+    ):  # fmt: skip
         assert word in text
 
 

@@ -382,3 +382,14 @@ def test_a_directory_of_another_users_that_is_too_large_is_not_read(foreign: Pat
         (foreign / f"{number}-0123abcd.series").write_bytes(large)
     with pytest.raises(Unusable, match="too large"):
         now(foreign)
+
+
+def test_a_directory_of_many_users_is_folded_by_its_owner(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    member = ended(tmp_path, 3)
+    for name in (member.name(), ".lock"):
+        try:
+            os.chown(tmp_path / name, 12345, 12345)
+        except PermissionError:
+            pytest.skip("only root can make a file of another user's")
+    assert (started(tmp_path), files(tmp_path)) == (3, set())
