@@ -15,12 +15,17 @@ _NOTHING: Final[Values] = {(catalogue.SIDECARS_STARTED.name,): (0.0,)}
 
 
 class Look(NamedTuple):
-    """What one directory holds. ``identity`` is another one if a new directory has taken the place of an old one."""
+    """What one directory holds.
+
+    ``identity`` is another one if a new directory has taken the place of an old one. ``trouble`` says what goes wrong
+    there, but for the counts.
+    """
 
     identity: Hashable
     fleet: Fleet
     sidecars: tuple[Sidecar, ...]
     unreadable: int
+    trouble: str = ""
 
 
 class Host:

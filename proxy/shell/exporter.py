@@ -6,6 +6,7 @@ It only reads what sidecars leave in their directories, and keeps nothing of its
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -60,7 +61,6 @@ class Exporter:
         self._values: Values = {}
         self._own_values: Values = {}
         self._complaints: dict[str, str] = {}
-        self._targets = b""
         self.collectors = (SeriesCollector(lambda: self._values), SeriesCollector(lambda: self._own_values, EXPORTER))
         self._for_file = CollectorRegistry()
         for collector in self.collectors:
@@ -77,14 +77,14 @@ class Exporter:
         return self._host
 
     def collect(self) -> None:
-        """Look at everything. Raises NotAll if one of the named directories was never read."""
+        """Look at everything. Raises NotAll if a directory that is needed was never read."""
         began = time.monotonic()
         directories = self._sources.directories()
         found = {path: self._look(path, began + _PATIENCE) for path in directories if _exists(path)}
         self._host.take(found)
-        for path, was_named in directories.items():
+        for path, needed in directories.items():
             # Without what it has, a total would be less than it was, which must never be seen.
-            if was_named and path in found and not self._host.knows(path):
+            if needed and path in found and not self._host.knows(path):
                 raise NotAll(self._complaints[path])
         self._values = self._host.values()
         self._own_values = self._host.own_values(time.time(), time.monotonic() - began)
@@ -102,9 +102,7 @@ class Exporter:
             write_to_textfile(str(self._outputs.textfile), self._for_file)
         if self._outputs.file_sd is not None:
             found = msgspec.json.format(msgspec.json.encode(targets(self._host.sidecars))) + b"\n"
-            if found != self._targets:
-                _replace(self._outputs.file_sd, found)
-                self._targets = found
+            _replace(self._outputs.file_sd, found)
 
     def write_and_complain(self) -> None:
         """Look, and write the files; what goes wrong is said once."""
@@ -113,7 +111,7 @@ class Exporter:
         except Failure as error:
             self._complain("files", f"no files are written: {error}")
         else:
-            self._complaints.pop("files", None)
+            self._complain("files", "")
 
     def _look(self, path: str, deadline: float) -> Look | None:
         try:
@@ -121,11 +119,12 @@ class Exporter:
         except (OSError, Unusable) as error:
             self._complain(path, f"cannot read {path}: {getattr(error, 'strerror', None) or error}")
             return None
-        self._complaints.pop(path, None)
+        self._complain(path, found.trouble)
         return found
 
     def _complain(self, subject: str, text: str) -> None:
-        if self._complaints.get(subject) != text:
+        """Say what is wrong with something, if it is new; an empty text says that nothing is."""
+        if text and self._complaints.get(subject) != text:
             complain(text)
         self._complaints[subject] = text
 
@@ -224,7 +223,10 @@ def _exists(path: str) -> bool:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Write a file, all of it or nothing."""
+    """Write a file, all of it or nothing, unless it is there with that in it."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.read_bytes() == data:
+            return
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         new.write_bytes(data)

@@ -52,7 +52,7 @@ def _folded(directory: Directory, *, with_living: bool) -> Look | None:
         try:
             count.settle()
         except OSError as error:  # The disk is full: the files stay, and are counted where they are.
-            complain(f"cannot write totals in {directory.path}: {error.strerror}")
+            return count.look(lock)._replace(trouble=f"cannot write totals in {directory.path}: {error.strerror}")
         return count.look(lock)
 
 

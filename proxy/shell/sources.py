@@ -15,32 +15,32 @@ from .registry import OFF, default_directory
 
 
 class Sources(NamedTuple):
-    """Where to look: in these directories, and in those of every user if that is wanted."""
+    """Where to look: in these directories, or in this user's; and in those of every user, if that is wanted."""
 
-    named: Sequence[Path]
+    named: Sequence[Path] = ()
     all_users: bool = False
 
     def directories(self) -> dict[str, bool]:
-        """The directories, and whether each was named. The last part of a name stays as it is: it must be no link."""
-        named = dict.fromkeys(map(_real, self.named), True)
-        return {**dict.fromkeys(map(_real, (path for path, _ in _usual()) if self.all_users else ()), False), **named}
+        """The directories, and whether it must be possible to read them."""
+        usual = list(_usual())
+        ours = self.named or [default_directory(), *(path for path, owner in usual if owner == os.geteuid())]
+        others = [path for path, _ in usual] if self.all_users else []
+        return {**dict.fromkeys(map(_real, others), False), **dict.fromkeys(map(_real, ours), True)}
 
 
 def sources(named: Sequence[Path], *, all_users: bool = False) -> Sources:
-    """Where to look if these directories are named; without any, the user's own. Raises UsageError."""
-    return Sources(named or _own_directories(), all_users)
-
-
-def _own_directories() -> list[Path]:
-    """Where sidecars of this user leave their numbers. They may have been started with and without a login session."""
-    user, configured = os.geteuid(), load({}, None).registry
-    if configured not in (None, OFF):
-        return [Path(configured)]
-    return [default_directory(), *(path for path, owner in _usual() if owner == user)]
+    """Where to look if these directories are named; without any, where the settings say. Raises UsageError."""
+    configured = load({}, None).registry
+    if not named and configured not in (None, OFF):
+        named = [Path(configured)]
+    return Sources(named, all_users)
 
 
 def _usual() -> Iterator[tuple[Path, int]]:
-    """The usual directories of all users that have one. Its name says whose it is, and has to be right."""
+    """The usual directories of all users that have any: there is one with a login session, and one without.
+
+    The name says whose it is, and has to be right.
+    """
     session = [(path, path.parent.name) for path in Path("/run/user").glob("*/goalproxy")]
     other = [(path, path.name.rpartition("-")[2]) for path in Path(tempfile.gettempdir()).glob("goalproxy-*")]
     for path, user in session + other:
@@ -50,4 +50,5 @@ def _usual() -> Iterator[tuple[Path, int]]:
 
 
 def _real(path: Path) -> str:
+    """One name for one directory. Its last part stays as it is: it must be no link."""
     return str(path.parent.resolve() / path.name)

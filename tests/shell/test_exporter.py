@@ -204,10 +204,13 @@ def test_the_usual_places_of_the_user_are_looked_at_and_nobody_elses(
     registry: Path, export: Export, tmp_path: Path, env: dict[str, str]
 ) -> None:
     env["TMPDIR"] = str(tmp_path / "t")
+    (tmp_path / "t").mkdir()
+    ended(registry, 3)
+    exporter = export(usual=True)
+    assert exporter.samples()[GOALS_STARTED] == 3
     for user in (os.getuid(), os.getuid() + 1):
         ended(tmp_path / "t" / f"goalproxy-{user}", 5)
-    ended(registry, 3)
-    assert export(usual=True).samples()[GOALS_STARTED] == 8
+    assert exporter.samples()[GOALS_STARTED] == 8
 
 
 @pytest.mark.parametrize("how", ["option", "variable"])
@@ -297,6 +300,19 @@ def test_totals_without_a_directory_that_was_never_read_are_not_shown(
         assert (once.returncode, (tmp_path / "x.prom").exists()) == (1, False)
     assert exporter.get("/readyz")[0] == 200
     assert exporter.samples()[GOALS_STARTED] == 3
+
+
+def test_totals_that_cannot_be_written_are_said_once_and_nothing_is_missing(registry: Path, export: Export) -> None:
+    member = ended(registry, 3)
+    (registry / ".totals.new").mkdir()
+    exporter = export()
+    assert [exporter.samples()[GOALS_STARTED] for _ in range(3)] == [3, 3, 3]
+    (registry / ".totals.new").rmdir()
+    assert exporter.samples()[GOALS_STARTED] == 3
+    assert not (registry / member.name()).exists()
+    exporter.end()
+    line = f"goalproxy: cannot write totals in {registry}: Is a directory\n"
+    assert exporter.errors.rest().decode() == line
 
 
 def test_many_exporters_agree(registry: Path, export: Export) -> None:
