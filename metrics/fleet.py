@@ -17,8 +17,8 @@ from .series import NOTE, Key, Values
 MOST_SERIES: Final = 10_000
 """Series that are kept apart; what comes beyond is added up under the label ``other``."""
 OTHER: Final = "other"
-_MOST_LABELS: Final = 16
-_LONGEST_LABEL: Final = 256
+_MOST_LABELS: Final = 8
+_LONGEST_LABEL: Final = 128
 _METRICS: Final = {metric.name: metric for metric in CATALOGUE}
 _JOIN: Final[dict[str, Callable[[float, float], float]]] = {"sum": add, "max": max, "min": min}
 

@@ -25,6 +25,9 @@ _NEW_TOTALS: Final = ".totals.new"
 _UNFINISHED_FOR: Final = 60.0
 """Seconds after which a file that has not got its name is that of a sidecar that was killed in that moment."""
 _LARGEST: Final = 4 << 20
+"""Bytes of a sidecar's file."""
+_LARGEST_TOTALS: Final = 64 << 20
+"""More than as many series as are kept apart can take, see ``metrics/fleet.py``."""
 _MOST_FILES: Final = 10_000
 _MOST_BYTES: Final = 16 << 20
 """Files and bytes that are read in a directory of somebody else's."""
@@ -54,8 +57,9 @@ class Directory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._there = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        self.state = os.fstat(self._there)
-        self.is_ours = self.state.st_uid == os.geteuid()
+        state = os.fstat(self._there)
+        self.identity = (state.st_dev, state.st_ino)
+        self.is_ours = state.st_uid == os.geteuid()
         self._bytes_left = _MOST_BYTES
 
     def close(self) -> None:
@@ -63,13 +67,13 @@ class Directory:
         os.close(self._there)
 
     @contextlib.contextmanager
-    def locked(self, how: int, deadline: float = 0.0) -> Iterator[os.stat_result | None]:
-        """Hold the lock and give its file's state, or give None if it cannot be had until then."""
+    def locked(self, how: int, deadline: float = 0.0) -> Iterator[bool]:
+        """Hold the lock, or give False if it cannot be had until then."""
         descriptor = self._lock_file()
         try:
             while not (got := _take(descriptor, how)) and time.monotonic() < deadline:
                 time.sleep(_POLL)
-            yield os.fstat(descriptor) if got else None
+            yield got
         finally:
             os.close(descriptor)
 
@@ -105,7 +109,7 @@ class Directory:
         """What is kept of sidecars that have ended, if anything is. Raises Unreadable."""
         try:
             with self._opened(_TOTALS) as descriptor:
-                return self._bytes(descriptor)
+                return self._bytes(descriptor, _LARGEST_TOTALS)
         except FileNotFoundError:
             return None
 
@@ -169,16 +173,16 @@ class Directory:
 
     def _entry(self, found: Entry, descriptor: int) -> Entry:
         try:
-            return found._replace(series=read(self._bytes(descriptor)))
+            return found._replace(series=read(self._bytes(descriptor, _LARGEST)))
         except Unreadable as error:
             return found._replace(why=str(error))
 
-    def _bytes(self, descriptor: int) -> bytes:
+    def _bytes(self, descriptor: int, most: int) -> bytes:
         """As much of a file as is used. Raises Unreadable, and Unusable if another user has too much."""
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise Unreadable("it is no file")
         size = used(os.pread(descriptor, HEAD_SIZE, 0))
-        if size > _LARGEST:
+        if size > most:
             raise Unreadable(f"it says that it has {size} bytes")
         if not self.is_ours:
             self._bytes_left -= size

@@ -8,7 +8,6 @@ owner of a directory folds there.
 from __future__ import annotations
 
 import fcntl
-import os
 from contextlib import closing
 from pathlib import Path
 
@@ -45,23 +44,23 @@ def fold(path: Path) -> None:
 def _folded(directory: Directory, *, with_living: bool) -> Look | None:
     if not directory.is_ours:
         return None
-    with directory.locked(fcntl.LOCK_EX) as lock:
-        if lock is None:
+    with directory.locked(fcntl.LOCK_EX) as held:
+        if not held:
             return None
         count = _Count(directory, _own_totals(directory), with_living=with_living)
         try:
             count.settle()
         except OSError as error:  # The disk is full: the files stay, and are counted where they are.
-            return count.look(lock)._replace(trouble=f"cannot write totals in {directory.path}: {error.strerror}")
-        return count.look(lock)
+            return count.look()._replace(trouble=f"cannot write totals in {directory.path}: {error.strerror}")
+        return count.look()
 
 
 def _read(directory: Directory, deadline: float) -> Look:
-    with directory.locked(fcntl.LOCK_SH, deadline) as lock:
-        if lock is None:
+    with directory.locked(fcntl.LOCK_SH, deadline) as held:
+        if not held:
             raise Unusable("another process holds its lock")
         try:
-            return _Count(directory, _totals(directory), with_living=True).look(lock)
+            return _Count(directory, _totals(directory), with_living=True).look()
         except Unreadable as error:
             raise Unusable(f"its totals cannot be read: {error}") from error
 
@@ -122,12 +121,10 @@ class _Count:
                 complain(f"{self._directory.path / entry.name} is removed, since it cannot be read: {entry.why}")
         self._directory.sweep()
 
-    def look(self, lock: os.stat_result) -> Look:
-        """The whole. ``lock`` is what the directory is known by: it is made with it, and never changed."""
+    def look(self) -> Look:
+        """The whole."""
         whole = Fleet()
         whole.add(self._ended.series, live=False)
         whole.add(self._living.series, live=True)
         whole.skipped = self._ended.skipped + self._living.skipped
-        state = self._directory.state
-        identity = (state.st_dev, state.st_ino, lock.st_ino, lock.st_mtime_ns)
-        return Look(identity, whole, tuple(self._sidecars), len(self._unreadable))
+        return Look(self._directory.identity, whole, tuple(self._sidecars), len(self._unreadable))

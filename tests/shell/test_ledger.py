@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goalproxy.metrics.catalogue import GOALS, GOALS_STARTED
+from goalproxy.metrics.catalogue import GOALS, GOALS_STARTED, ROUNDS_PER_GOAL
 from goalproxy.metrics.host import Look
 from goalproxy.metrics.series import MAGIC, dump
 from goalproxy.proxy.shell.ledger import fold, look
@@ -93,6 +93,20 @@ def test_totals_of_a_newer_version_are_carried_along(tmp_path: Path) -> None:
     assert (tmp_path / "totals").read_bytes().count(b"goalproxy_of_tomorrow_total") == 1
     assert dump({("goalproxy_of_tomorrow_total",): (4.0,)})[16:] in (tmp_path / "totals").read_bytes()
     assert now(tmp_path).fleet.skipped == 1
+
+
+def test_totals_with_as_many_series_as_there_may_be_can_be_read_again(tmp_path: Path) -> None:
+    values = [1.0] * (len(ROUNDS_PER_GOAL.buckets) + 2)
+    for half in range(2):
+        member = ended(tmp_path, 1)
+        assert member.path is not None
+        labels = [f"{half}-{number}".ljust(120, "x") for number in range(6000)]
+        member.path.write_bytes(dump({(ROUNDS_PER_GOAL.name, label, label, label): values for label in labels}))
+    for _ in range(2):
+        series = now(tmp_path).fleet.series
+        assert sum(counts[0] for key, counts in series.items() if key[0] == ROUNDS_PER_GOAL.name) == 12_000
+    assert files(tmp_path) == set()
+    assert (tmp_path / "totals").stat().st_size > 4 << 20
 
 
 def test_files_of_others_are_left_alone(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_the_usual_place_is_the_runtime_directory_of_the_user(start: Start, tmp_
 def test_without_a_login_session_the_usual_place_is_for_temporary_files(
     start: Start, tmp_path: Path, env: dict[str, str]
 ) -> None:
-    del env["XDG_RUNTIME_DIR"]
+    env["XDG_RUNTIME_DIR"] = ""
     env["TMPDIR"] = str(tmp_path)
     assert relays(start(["cat"]))
     assert numbers(tmp_path / f"goalproxy-{os.getuid()}")
