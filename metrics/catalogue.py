@@ -26,6 +26,7 @@ class Metric(NamedTuple):
     across: Literal["sum", "max", "min"] = "sum"
 
 
+SESSIONS: Final = Metric("goalproxy_sessions", "gauge", "Sessions that are open.", ("agent",))
 GOALS: Final = Metric("goalproxy_goals", "gauge", "Goals of open sessions by status.", ("agent", "owner", "status"))
 GOAL_MOST_ROUNDS: Final = Metric(
     "goalproxy_goal_most_rounds",
@@ -142,6 +143,12 @@ FIRST_OUTPUT: Final = Metric(
     unit="seconds",
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120),
 )
+OPEN_CALLS: Final = Metric(
+    "goalproxy_goal_round_open_tool_calls_total",
+    "counter",
+    "Tool calls that had not ended when the agent ended a round of a goal that goalproxy keeps.",
+    ("agent",),
+)
 ROUND_TOKENS: Final = Metric(
     "goalproxy_goal_round_tokens_total",
     "counter",
@@ -243,6 +250,7 @@ BUILD_INFO: Final = Metric(
 )
 
 CATALOGUE: Final = (
+    SESSIONS,
     GOALS,
     GOAL_MOST_ROUNDS,
     GOAL_BUDGET_USED,
@@ -261,6 +269,7 @@ CATALOGUE: Final = (
     GOAL_STATUSES_UNKNOWN,
     ROUND_DURATION,
     FIRST_OUTPUT,
+    OPEN_CALLS,
     ROUND_TOKENS,
     BACKOFF_SECONDS,
     STOPS,

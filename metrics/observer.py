@@ -22,6 +22,10 @@ _BY_AGENT: Final[dict[type, Metric]] = {
     changes.LateReport: catalogue.GOAL_REPORTS_IGNORED,
     changes.UnknownStatus: catalogue.GOAL_STATUSES_UNKNOWN,
 }
+_AMOUNTS: Final[dict[type, tuple[Metric, str]]] = {
+    changes.TokensUsed: (catalogue.GOAL_TOKENS, "tokens"),
+    changes.TimeUsed: (catalogue.GOAL_SECONDS, "seconds"),
+}
 
 
 class Observer:
@@ -39,7 +43,7 @@ class Observer:
         table, agent = self._table, self._agent
         if isinstance(fact, facts.GoalChanged):
             self._on_goal(fact)
-        elif isinstance(fact, facts.GoalsStand):
+        elif isinstance(fact, facts.SessionsOpen | facts.GoalsStand):
             self._on_stand(fact)
         elif isinstance(fact, facts.ControlAnswered):
             table.add(catalogue.CONTROL_REQUESTS, 1, agent, fact.action, fact.result)
@@ -57,6 +61,7 @@ class Observer:
         table, agent = self._table, self._agent
         if isinstance(fact, facts.RoundEnded):
             table.observe(catalogue.ROUND_DURATION, fact.milliseconds / 1000, agent, fact.outcome)
+            table.add(catalogue.OPEN_CALLS, fact.open_calls, agent)
         elif isinstance(fact, facts.RoundSpoke):
             table.observe(catalogue.FIRST_OUTPUT, fact.milliseconds / 1000, agent)
         elif isinstance(fact, facts.RoundTokens):
@@ -88,7 +93,10 @@ class Observer:
         version = fact.version[:_LABEL_LENGTH]
         self._table.set(catalogue.AGENT_INFO, 1, self._agent, version, str(fact.protocol), fact.dialect)
 
-    def _on_stand(self, fact: facts.GoalsStand) -> None:
+    def _on_stand(self, fact: facts.SessionsOpen | facts.GoalsStand) -> None:
+        if isinstance(fact, facts.SessionsOpen):
+            self._say(catalogue.SESSIONS, fact.number)
+            return
         idle = None if fact.idle_since is None else fact.idle_since / 1000
         self._say(catalogue.GOAL_MOST_ROUNDS, fact.most_rounds)
         self._say(catalogue.GOAL_BUDGET_USED, fact.budget_used)
@@ -108,12 +116,13 @@ class Observer:
             table.add(_BY_AGENT[type(change)], 1, agent)
         elif isinstance(change, changes.GoalStopped):
             self._on_stop(change, owner, fact.at)
+        elif isinstance(change, changes.GoalSpent):
+            table.observe(catalogue.TOKENS_PER_GOAL, change.tokens, agent, owner, change.outcome)
         elif isinstance(change, changes.StatusChanged):
             self._move(owner, change.before, change.after)
-        elif isinstance(change, changes.TokensUsed):
-            table.add(catalogue.GOAL_TOKENS, change.tokens, agent, owner)
-        elif isinstance(change, changes.TimeUsed):
-            table.add(catalogue.GOAL_SECONDS, change.seconds, agent, owner)
+        elif type(change) in _AMOUNTS:
+            metric, field = _AMOUNTS[type(change)]
+            table.add(metric, getattr(change, field), agent, owner)
         elif isinstance(change, changes.CostUsed):
             table.add(catalogue.GOAL_COST, change.amount, agent, owner, change.currency)
 

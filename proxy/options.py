@@ -38,7 +38,7 @@ _Goals = Annotated[
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 _Registries = Annotated[
     list[Path] | None,
-    typer.Option(metavar="DIRECTORY", help="Look there; can be given many times. [default: your own]"),
+    typer.Option(metavar="DIRECTORY", readable=False, help="Look there; can be given many times. [default: your own]"),
 ]
 _Config = Annotated[str | None, typer.Option(metavar="FILE", help="Read settings from this TOML file.")]
 

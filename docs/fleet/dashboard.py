@@ -293,10 +293,14 @@ CHECKS = (
         wide=True,
     ),
     Panel(
-        "Calls of goal tools",
-        "Calls of the model's goal tools in each bar: ok, or the code of the refusal.",
+        "Tool calls",
+        "Calls of the model's goal tools in each bar: ok, or the code of the refusal. Calls of any tool that had not"
+        " ended with their round.",
         "none",
-        ((growth("goalproxy_goal_tool_calls_total", "tool, result"), "{{tool}} {{result}}"),),
+        (
+            (growth("goalproxy_goal_tool_calls_total", "tool, result"), "{{tool}} {{result}}"),
+            (growth("goalproxy_goal_round_open_tool_calls_total", "agent"), "{{agent}} not ended"),
+        ),
         "bars",
     ),
     Panel(
@@ -368,11 +372,13 @@ RELAY = (
 
 AGENTS = (
     Panel(
-        "Running agents",
+        "Running agents and open sessions",
         "Agents that run; unknown are those that have not said who they are: GoalproxyAgentUnidentified.",
         "none",
-        ((f"sum by (agent) (goalproxy_agent_up{{{AGENT}}})", "{{agent}}"),),
-        "stacked",
+        (
+            (f"sum by (agent) (goalproxy_agent_up{{{AGENT}}})", "{{agent}}"),
+            (f"sum by (agent) (goalproxy_sessions{{{AGENT}}})", "{{agent}} sessions"),
+        ),
     ),
     Panel(
         "Sidecars without an agent",

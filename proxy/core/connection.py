@@ -111,6 +111,8 @@ class Connection:
         """The last time that was published for each session that is over; it may be opened again."""
         self.stand = GoalsStand()
         """How the active goals are, as it was last told."""
+        self.opened = 0
+        """How many sessions the client has open, as it was last told."""
         self.awaiting: dict[IdKey, Awaited | PendingControl | Question | WaitingRound] = {}
         self.actions: list[Action] = []
         self.now = 0

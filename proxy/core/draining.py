@@ -5,10 +5,11 @@ A goal that was active is paused, and says why: what is published stays true alt
 
 from __future__ import annotations
 
-from . import rounds
 from .actions import Drained
 from .connection import Connection
 from .events import Drain
+from .ownership import interrupt
+from .rounds import start_round
 
 
 def on_drain(connection: Connection, event: Drain) -> None:
@@ -16,8 +17,8 @@ def on_drain(connection: Connection, event: Drain) -> None:
     connection.draining = True
     for session in connection.sessions.values():
         if event.at_once:
-            rounds.interrupt(connection, session)
-        rounds.start_round(connection, session)
+            interrupt(connection, session)
+        start_round(connection, session)
 
 
 def tell(connection: Connection) -> None:

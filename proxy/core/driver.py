@@ -9,18 +9,29 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import Struct, UnsetType
+from msgspec.structs import replace
 
-from goalproxy.proxy.goal.changes import Change, GoalRestored, RoundStarted, TimeUsed, TokensUsed
+from goalproxy.proxy.goal.changes import (
+    Change,
+    GoalRestored,
+    GoalSpent,
+    GoalStopped,
+    Outcome,
+    RoundStarted,
+    TimeUsed,
+    TokensUsed,
+)
 from goalproxy.proxy.goal.differences import between
 from goalproxy.proxy.goal.owned import Operation, OwnedGoal, Refused
 from goalproxy.proxy.goal.publisher import Publisher
 from goalproxy.proxy.goal.rounds import Ended, RoundBook, Verdict
 from goalproxy.proxy.goal.snapshot import Goal
 
+from .round import Round
+
 RESTORED = "The goal was restored and does not work by itself; resume it to go on."
 DRAINED = "goalproxy is about to end; resume the goal to go on."
 DRAINED_CODE = "drained"
-_TEXT_KEPT = 4000
 _SETTLING = 1000
 
 
@@ -34,46 +45,6 @@ class Limits(Struct, frozen=True):
     blocked_after: int = 3
 
 
-class Round(Struct):
-    """A round that runs: the goal it is for, and what has been seen of it.
-
-    ``interrupted`` says that its end has no say in what follows, ``outdated`` that the objective was changed since.
-    """
-
-    goal_id: str
-    started: int
-    accepted: bool = False
-    idle: dict[str, Any] | None = None
-    """The update by which a version 2 agent said that it is idle, if it did so before it accepted the round."""
-    interrupted: bool = False
-    cancelled: bool = False
-    outdated: bool = False
-    spoke: bool = False
-    tools: int = 0
-    tokens: int = 0
-    """What the agent told of single calls of its model; some tell nothing else."""
-    text: str = ""
-    message: object = None
-    calls: frozenset[str] = frozenset()
-    own_calls: frozenset[str] = frozenset()
-    """Those of the proxy's own tools."""
-
-    def said(self, text: str, message: object) -> None:
-        """The agent said something; only the end of its last message is kept."""
-        if message != self.message:
-            self.text, self.message = "", message
-        self.text = (self.text + text)[-_TEXT_KEPT:]
-
-    def called(self, call: object, *, counts: bool) -> None:
-        """The agent uses a tool, or tells more of one that it uses: what it says next is another message."""
-        if not isinstance(call, str) or call in self.calls:
-            return
-        self.calls |= {call}
-        self.tools += counts
-        self.own_calls |= frozenset() if counts else {call}
-        self.text = ""
-
-
 class Driver:
     """One session's goal, owned by the proxy. Times are Unix milliseconds."""
 
@@ -85,6 +56,10 @@ class Driver:
         self.not_before = 0
         self.first_content: list[Any] = []
         self.waits_for_user = False
+        self.backoff = 0
+        """Milliseconds that the next round waits longer than the least interval."""
+        self._owed: Outcome | None = None
+        """How the goal came to a stop in the round that runs, whose tokens are not known yet."""
         self._book = self._new_book()
         self._publisher = Publisher(last_time)
         self._told_seconds = 0
@@ -179,8 +154,7 @@ class Driver:
     def user_spoke(self, now: int) -> None:
         """The user takes part: what the rounds before were like does not count any more."""
         self.waits_for_user = False
-        self.not_before = now
-        self._book = self._new_book()
+        self._hurry(now)
 
     def _raised(self, goal: OwnedGoal, now: int, token_budget: int | None) -> OwnedGoal:
         """The goal with limits raised to what is asked for, or where they are reached, to what the operator allows."""
@@ -246,11 +220,14 @@ class Driver:
         """A round is over. The verdict is None where the goal is another now, or has stopped meanwhile."""
         current, self.round = self.round, None
         goal = self.goal
-        if current is None or goal is None or goal.id != current.goal_id:
-            return None, []
         usage: list[Change] = [TokensUsed(tokens)] if tokens else []
+        owed, self._owed = self._owed, None
+        if current is None or goal is None or goal.id != current.goal_id:
+            return None, usage
         self.goal = goal = goal.used(now, tokens, None)
         usage += self._time_used(now)
+        if owed is not None and goal.tokens is not None:
+            usage.append(GoalSpent(owed, goal.tokens))
         if goal.status != "active" or current.interrupted:
             return None, usage
         verdict = self._book.after(ended, reports=not current.outdated)
@@ -270,14 +247,27 @@ class Driver:
 
     def _arm(self, now: int) -> None:
         self.armed, self.waits_for_user = True, False
-        self.not_before = now
+        self._hurry(now)
+
+    def _hurry(self, now: int) -> None:
+        """The next round may begin now, whatever those before were like."""
+        self.not_before, self.backoff = now, 0
         self._book = self._new_book()
 
     def _become(self, goal: OwnedGoal | None, *, is_new: bool) -> list[Change]:
         before, self.goal = self.shown, goal
         if is_new:
             self._told_seconds = 0
-        return between(before, self.shown, is_new=is_new, restored=False, ended="cleared")
+        changes = between(before, self.shown, is_new=is_new, restored=False, ended="cleared")
+        in_round = self.round is not None and goal is not None and self.round.goal_id == goal.id
+        return [self._owing(change) for change in changes] if in_round else changes
+
+    def _owing(self, change: Change) -> Change:
+        """A change in a round: if the goal has come to a stop, the tokens of it are told with the round's end."""
+        if not isinstance(change, GoalStopped):
+            return change
+        self._owed = change.outcome
+        return replace(change, tokens=None)
 
     def _time_used(self, now: int) -> list[Change]:
         seconds = self.present().active_seconds(now)

@@ -26,8 +26,9 @@ from .driver import Driver
 from .events import FromClient, GoalLoaded
 from .facts import CommandSeen, ControlAnswered
 from .holding import answer_held, answer_open, take_back
+from .ownership import commit, driver_of, interrupt
 from .replies import cancelled, say, tell
-from .rounds import commit, driver_of, interrupt, start_round
+from .rounds import start_round
 from .session import Held, Session
 
 # Prompts and commands

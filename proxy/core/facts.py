@@ -33,6 +33,12 @@ class GoalChanged(Struct, frozen=True):
     at: int
 
 
+class SessionsOpen(Struct, frozen=True):
+    """How many sessions the client has open, where that has changed."""
+
+    number: int
+
+
 class GoalsStand(Struct, frozen=True):
     """How the active goals of all sessions are, where that has changed; None where no goal tells.
 
@@ -60,10 +66,14 @@ class CommandSeen(Struct, frozen=True):
 
 
 class RoundEnded(Struct, frozen=True):
-    """A round of a goal that the proxy owns is over. ``outcome`` is a stop reason, ``error`` or ``other``."""
+    """A round of a goal that the proxy owns is over. ``outcome`` is a stop reason, ``error`` or ``other``.
+
+    ``open_calls`` is how many tool calls of it had not ended.
+    """
 
     outcome: str
     milliseconds: int
+    open_calls: int = 0
 
 
 class RoundSpoke(Struct, frozen=True):
@@ -79,7 +89,7 @@ class RoundTokens(Struct, frozen=True):
 
 
 class BackedOff(Struct, frozen=True):
-    """The next round of a goal that the proxy owns has to wait longer than the least interval, by so much."""
+    """The round of a goal that the proxy owns that begins has waited longer than the least interval, by so much."""
 
     milliseconds: int
 
@@ -125,4 +135,4 @@ OwnedFact = RoundEnded | RoundSpoke | RoundTokens | BackedOff | OwnedGoalStopped
 
 AgentFact = AgentIdentified | AgentEnded | AgentExited
 
-Fact = GoalChanged | GoalsStand | ControlAnswered | CommandSeen | NotRewritten | OwnedFact | AgentFact
+Fact = GoalChanged | GoalsStand | SessionsOpen | ControlAnswered | CommandSeen | NotRewritten | OwnedFact | AgentFact

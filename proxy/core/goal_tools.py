@@ -15,11 +15,13 @@ from goalproxy.proxy.goal.owned import OwnedGoal, Refused
 from goalproxy.proxy.goal.tools import CreateGoal, GetGoal, UpdateGoal
 
 from .actions import AnswerTool
+from .checks import claim
 from .connection import Connection
 from .driver import Driver
 from .events import ToolCalled
 from .facts import ToolAnswered
-from .rounds import claim, commit, driver_of, interrupt, start_round
+from .ownership import commit, driver_of, interrupt
+from .rounds import start_round
 from .session import Session
 
 

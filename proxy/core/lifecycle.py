@@ -11,7 +11,7 @@ from goalproxy.proxy.wire import acp
 from goalproxy.proxy.wire.envelope import load
 from goalproxy.proxy.wire.splice import put
 
-from . import emulation, injection, rounds
+from . import emulation, injection, ownership
 from .actions import LeaveLog, Relay, SetTimer, StoreGoal, Swallow
 from .air import forward
 from .commands import complete_result, offers_command
@@ -19,6 +19,7 @@ from .connection import Awaited, Connection
 from .controls import follow, read_answer
 from .events import FromAgent, FromClient
 from .holding import let_go
+from .rounds import start_round
 from .session import Question, Session
 
 COMMANDS_TIMER = "commands:"
@@ -111,7 +112,7 @@ def _give_up(connection: Connection, awaited: Awaited) -> None:
     if session.opened or (not connection.emulates and (session.tracker.known or session.turns)):
         session.visible = True
         connection.publish(session)
-        rounds.start_round(connection, session)
+        start_round(connection, session)
     else:
         end(connection, awaited.session_id)
 
@@ -129,7 +130,7 @@ def on_ended(connection: Connection, event: FromAgent, awaited: Awaited) -> None
     if event.envelope.failed:
         session = connection.sessions.get(awaited.session_id)
         if session is not None:
-            rounds.start_round(connection, session)
+            start_round(connection, session)
         return
     end(connection, awaited.session_id)
     if connection.emulates and awaited.method == acp.DELETE:
@@ -146,7 +147,7 @@ def end(connection: Connection, ident: str) -> None:
         connection.record_changes(session.tracker.end())
         let_go(connection, session)
         if session.driver is not None:
-            rounds.end(connection, session)
+            ownership.end(connection, session)
 
 
 def early(connection: Connection, ident: str) -> Session | None:

@@ -2,50 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from goalproxy.mappers.base import at, has
-from goalproxy.proxy.goal.changes import Change, StatusChanged, TokensUsed
-from goalproxy.proxy.goal.differences import stopped
-from goalproxy.proxy.goal.owned import OwnedGoal
+from goalproxy.proxy.goal.changes import TokensUsed
 from goalproxy.proxy.goal.rounds import Ended, Verdict, continuation
-from goalproxy.proxy.goal.usage import CUMULATIVE, UsageMeter, total_of
-from goalproxy.proxy.wire import acp, extension, jsonrpc
+from goalproxy.proxy.goal.usage import total_of
+from goalproxy.proxy.wire import acp, extension
 from goalproxy.proxy.wire.envelope import load
 from goalproxy.proxy.wire.splice import NotEditable, drop
 
-from . import injection
-from .actions import RunCheck, SetTimer, StoreGoal, Swallow, ToAgent
+from . import checks, injection
+from .actions import SetTimer, Swallow
 from .air import forward
 from .connection import Awaited, Connection
 from .driver import DRAINED, DRAINED_CODE, Driver
 from .events import CheckDone, FromAgent
-from .facts import BackedOff, CheckRan, OwnedGoalStopped, RoundEnded, RoundSpoke, RoundTokens
-from .holding import answer_open, release
+from .facts import BackedOff, RoundEnded, RoundSpoke, RoundTokens
+from .holding import release
+from .ownership import commit, driver_of, meter_of, stand_down
 from .permissions import is_goal_tool
-from .replies import end_of_turn
-from .session import Claim, Session, WaitingRound
+from .session import Session, WaitingRound
 
 ROUND_TIMER = "round:"
 ROUND_KINDS = frozenset({acp.MESSAGE_CHUNK, "tool_call", "tool_call_update"})
 """Updates that are looked at while a round runs."""
 _STOPS = frozenset({"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error"})
-
-
-def meter_of(connection: Connection, session: Session) -> UsageMeter:
-    """What reads the usage of a session's prompts."""
-    if session.meter is None:
-        name = connection.agent.name if connection.agent is not None else ""
-        session.meter = UsageMeter(cumulative=name in CUMULATIVE, is_new=session.began_here)
-    return session.meter
-
-
-def driver_of(connection: Connection, session: Session) -> Driver:
-    """The driver of a session's goal."""
-    if session.driver is None:
-        session.driver = Driver(connection.policy.limits, session.tracker.last_time)
-    return session.driver
 
 
 def start_round(connection: Connection, session: Session) -> None:
@@ -69,6 +51,9 @@ def start_round(connection: Connection, session: Session) -> None:
         return
     text = continuation(driver.goal, tools=session.tool_names, blocked_after=connection.policy.limits.blocked_after)
     content, driver.first_content = driver.first_content, []
+    if driver.backoff:
+        connection.record(BackedOff(driver.backoff))
+        driver.backoff = 0
     started, changes = driver.begin_round(now)
     prompt = [{"type": "text", "text": text}, *content]
     ident = connection.request(acp.PROMPT, {"sessionId": session.id, "prompt": prompt})
@@ -142,7 +127,7 @@ def on_update(connection: Connection, event: FromAgent) -> None:
         driver.round.said(text if isinstance(text, str) else "", update.get("messageId"))
         driver.round.tokens += total_of(at(update, "_meta", "usage")) or 0
     else:
-        driver.round.called(update.get("toolCallId"), counts=not is_goal_tool(session, update))
+        driver.round.called(update.get("toolCallId"), update.get("status"), counts=not is_goal_tool(session, update))
 
 
 def _without_null(session: Session | None, update: Any, line: bytes) -> bytes:
@@ -190,7 +175,7 @@ def _end(connection: Connection, session: Session, stop: str, error: str, result
     ended = Ended(stop, error, current.text, current.tools, now - current.started)
     verdict, changes = driver.end_round(ended, tokens, now)
     connection.rounds -= 1
-    connection.record(RoundEnded(stop if stop in _STOPS else "other", ended.milliseconds))
+    connection.record(RoundEnded(stop if stop in _STOPS else "other", ended.milliseconds, len(current.open_calls)))
     if session.tool_names and injection.missed(connection, session):
         session.tool_names = []
     if any(isinstance(change, TokensUsed) for change in changes):
@@ -214,106 +199,18 @@ def _follow(connection: Connection, session: Session, verdict: Verdict) -> None:
     if driver is None:
         return
     if verdict.operation == "continue":
-        extra = verdict.delay - driver.limits.min_interval
-        if extra > 0:
-            connection.record(BackedOff(extra))
+        driver.backoff = max(0, verdict.delay - driver.limits.min_interval)
         return
     if verdict.operation == "complete":
         if not session.checking:  # The model has said so by its tools, too.
-            claim(connection, session, None)
+            checks.claim(connection, session, None)
     else:
         changes = driver.move(verdict.operation, connection.now, code=verdict.code, reason=verdict.reason)
         commit(connection, session, changes)
 
 
-def claim(connection: Connection, session: Session, reason: str | None) -> None:
-    """The model says that the goal is reached. With a check, that holds only once the check has passed."""
-    driver = driver_of(connection, session)
-    goal = driver.movable("complete")
-    if connection.policy.check is None:
-        commit(connection, session, driver.move("complete", connection.now, reason=reason))
-    else:
-        session.claim = Claim(goal.id, goal.objective, reason)
-        if session.id not in connection.checks:
-            _run_check(connection, session, session.claim)
-
-
-def _run_check(connection: Connection, session: Session, claim: Claim) -> None:
-    connection.checks[session.id] = claim
-    connection.do(RunCheck(session.id, session.directory))
-
-
 def on_check_done(connection: Connection, event: CheckDone) -> None:
-    """The operator's check has run; it says nothing of a goal that has taken the place of the one it was for."""
-    connection.record(CheckRan(event.passed, event.milliseconds))
-    checked, session = connection.checks.pop(event.session_id, None), connection.sessions.get(event.session_id)
-    claim = session.claim if session is not None and session.checking else None
-    if session is None or claim is None:
-        return
-    if claim != checked:
-        _run_check(connection, session, claim)
-        return
-    session.claim, driver = None, driver_of(connection, session)
-    if event.passed:
-        commit(connection, session, driver.move("complete", connection.now, reason=claim.reason or event.reason))
-    else:
-        driver.goal = driver.present().used(connection.now, None, event.reason)
-        commit(connection, session, [])
-    start_round(connection, session)
-
-
-def interrupt(connection: Connection, session: Session) -> None:
-    """End the round that runs, if one does: what comes next is more important."""
-    driver = session.driver
-    if driver is None or driver.round is None or driver.round.cancelled:
-        return
-    driver.round.interrupted = driver.round.cancelled = True
-    connection.do(ToAgent(jsonrpc.notification(acp.CANCEL, {"sessionId": session.id})))
-
-
-def commit(connection: Connection, session: Session, changes: Iterable[Change]) -> None:
-    """Store what became of the goal, then tell: nothing is published that was not stored."""
-    driver = driver_of(connection, session)
-    connection.record_changes(changes, "emulated")
-    if driver.goal != session.stored:
-        if session.stored is not None and session.stored.status == "active":
-            _record_stop(connection, driver.goal)
-        session.stored = driver.goal
-        connection.do(StoreGoal(session.id, driver.goal))
-    connection.publish(session)
-    if driver.goal is None or driver.goal.status != "active":
-        answer_open(connection, session, end_of_turn(connection))
-
-
-def _record_stop(connection: Connection, goal: OwnedGoal | None) -> None:
-    if goal is None:
-        connection.record(OwnedGoalStopped("clear"))
-    elif goal.status != "active":
-        connection.record(OwnedGoalStopped(goal.code or goal.status))
-
-
-def end(connection: Connection, session: Session) -> None:
-    """The session is over, and its goal with it, as far as this process is concerned."""
-    connection.forget_tools(session)
-    driver = session.driver
-    if driver is None:
-        return
-    if driver.round is not None:
-        driver.round = None
-        connection.rounds -= 1
-    if driver.shown is None:
-        return
-    if driver.shown.status == "active":
-        connection.record_changes([stopped(driver.shown, "ended_unknown")], "emulated")
-    connection.record_changes([StatusChanged(driver.shown.status, None)], "emulated")
-
-
-def stand_down(connection: Connection, session: Session) -> None:
-    """The agent turns out to keep the session's goal itself: there are never two drivers, and its own is the one."""
-    if session.agent_owns:
-        return
-    session.agent_owns = True
-    interrupt(connection, session)
-    driver = driver_of(connection, session)
-    commit(connection, session, driver.move("clear", connection.now) if driver.goal is not None else [])
-    connection.forget_tools(session)
+    """The operator's check has run; if the goal goes on, it is time for the next round."""
+    session = checks.settle(connection, event)
+    if session is not None:
+        start_round(connection, session)

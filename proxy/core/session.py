@@ -13,7 +13,8 @@ from goalproxy.proxy.goal.tracker import Tracker
 from goalproxy.proxy.goal.usage import UsageMeter
 from goalproxy.proxy.wire.envelope import Id, IdKey
 
-from .driver import Driver, Round
+from .driver import Driver
+from .round import Round
 
 
 class Turn(Struct):

@@ -1,14 +1,18 @@
-"""How the active goals of all sessions are, in three numbers: whether one runs away, nears its budget, or waits."""
+"""How it stands: how many sessions there are, and whether an active goal runs away, nears its budget, or waits."""
 
 from __future__ import annotations
 
 from .connection import Connection
-from .facts import GoalsStand
+from .facts import GoalsStand, SessionsOpen
 from .session import Session
 
 
 def tell(connection: Connection) -> None:
-    """Tell how the active goals are, if that has changed."""
+    """Tell how many sessions there are and how the active goals are, if that has changed."""
+    opened = sum(session.visible for session in connection.sessions.values())
+    if opened != connection.opened:
+        connection.opened = opened
+        connection.record(SessionsOpen(opened))
     stand = _stand(connection)
     if stand != connection.stand:
         connection.stand = stand

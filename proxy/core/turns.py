@@ -10,7 +10,8 @@ from .connection import Awaited, Connection
 from .events import FromAgent
 from .holding import release
 from .logs import turn_ended
-from .rounds import driver_of, meter_of, proceed
+from .ownership import driver_of, meter_of
+from .rounds import proceed
 from .session import Session
 
 

@@ -22,13 +22,21 @@ class GoalRestored(Struct, frozen=True):
 class GoalStopped(Struct, frozen=True):
     """A goal came to a stop. One that is resumed later can stop again.
 
-    ``created_at`` (Unix milliseconds), ``rounds`` and ``tokens`` are the goal's, None where they are not known.
+    ``created_at`` (Unix milliseconds), ``rounds`` and ``tokens`` are the goal's, None where they are not known; a round
+    in which it stopped tells its tokens at its end only, by a GoalSpent.
     """
 
     outcome: Outcome
     created_at: int | None = None
     rounds: int | None = None
     tokens: int | None = None
+
+
+class GoalSpent(Struct, frozen=True):
+    """The tokens of a goal that had come to a stop in a round, now that the round is over."""
+
+    outcome: Outcome
+    tokens: int
 
 
 class StatusChanged(Struct, frozen=True):
@@ -73,6 +81,7 @@ Change = (
     GoalStarted
     | GoalRestored
     | GoalStopped
+    | GoalSpent
     | StatusChanged
     | RoundStarted
     | TokensUsed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 from pathlib import Path
 
@@ -28,18 +29,25 @@ def bind_path(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         try:
-            listener.bind(str(path))
+            _bind_private(listener, path)
         except OSError:
             if not _is_left_over(path):
                 raise
             path.unlink()
-            listener.bind(str(path))
-        path.chmod(0o600)
+            _bind_private(listener, path)
         listener.listen()
     except OSError:
         listener.close()
         raise
     return listener
+
+
+def _bind_private(listener: socket.socket, path: Path) -> None:
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(before)
 
 
 def release(listener: socket.socket) -> None:

@@ -43,7 +43,7 @@ class Log:
         """Log a fact."""
         if self._threshold > LEVELS["warning"] or (self._threshold == LEVELS["warning"] and not _is_warning(fact)):
             return
-        if isinstance(fact, facts.GoalsStand):
+        if isinstance(fact, facts.GoalsStand | facts.SessionsOpen):
             return  # It sums up what other facts tell.
         subject = fact.change if isinstance(fact, facts.GoalChanged) else fact
         fields = {name: getattr(subject, name) for name in subject.__struct_fields__}

@@ -7,9 +7,10 @@ import pytest
 from goalproxy.proxy.core.driver import Limits
 from goalproxy.proxy.core.events import ToolCalled
 from goalproxy.proxy.core.facts import ToolAnswered
+from goalproxy.proxy.goal.changes import GoalSpent, GoalStopped, TokensUsed
 
 from ..agents import plain, plain_at_work
-from ..transcript import Play
+from ..transcript import Play, changes
 
 TEXT = 'update {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "working"}}'
 
@@ -316,3 +317,20 @@ def test_before_the_session_is_open_its_tools_are_nobodys() -> None:
     play.feed("client", 'request 3 session/new {"sessionId": null}')
     (_, answer) = play.engine.handle(ToolCalled("secret-2", "get_goal", {}, 1, play.now))
     assert "no-session" in repr(answer)
+
+
+def test_the_tokens_of_the_round_that_completes_a_goal_are_the_goals_too() -> None:
+    play = plain_at_work(with_tools=True)
+    who, _, text = call("complete", reason="done").split(maxsplit=2)
+    play.feed(who, text)
+    (stop,) = (change for change in changes(play, GoalStopped) if isinstance(change, GoalStopped))
+    assert (stop.outcome, stop.rounds, stop.tokens) == ("complete", 1, None)
+    play.feed("agent", 'result $1 {"stopReason": "end_turn", "usage": {"totalTokens": 40}}')
+    assert changes(play, TokensUsed, GoalSpent) == [TokensUsed(40), GoalSpent("complete", 40)]
+
+
+def test_the_tokens_of_a_round_whose_goal_was_cleared_meanwhile_were_used_for_it() -> None:
+    play = plain_at_work()
+    play.feed("client", "control 9 clear")
+    play.feed("agent", 'result $1 {"stopReason": "cancelled", "usage": {"totalTokens": 40}}')
+    assert changes(play, TokensUsed, GoalSpent) == [TokensUsed(40)]

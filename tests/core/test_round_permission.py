@@ -38,8 +38,8 @@ def test_a_call_that_is_only_an_id_is_what_the_agent_called_it_before() -> None:
     assert asking.driver is not None
     asking.driver.begin_round(1)
     assert asking.driver.round is not None
-    asking.driver.round.called("1", counts=False)
-    asking.driver.round.called("2", counts=True)
+    asking.driver.round.called("1", "pending", counts=False)
+    asking.driver.round.called("2", "pending", counts=True)
     assert is_goal_tool(asking, {"toolCallId": "1"})
     assert not is_goal_tool(asking, {"toolCallId": "1", "kind": "execute"})
     assert not is_goal_tool(asking, {"toolCallId": "1", "title": "rm"})

@@ -7,7 +7,7 @@ import pytest
 from goalproxy.proxy.core.connection import Policy
 from goalproxy.proxy.core.driver import Limits
 from goalproxy.proxy.core.events import ToolsListed
-from goalproxy.proxy.core.facts import RoundEnded, RoundSpoke, RoundTokens
+from goalproxy.proxy.core.facts import BackedOff, RoundEnded, RoundSpoke, RoundTokens
 from goalproxy.proxy.goal.changes import RoundStarted
 
 from ..agents import plain, plain_at_work
@@ -115,6 +115,36 @@ def test_the_kinds_of_tokens_of_a_round_are_told() -> None:
     usage = {"totalTokens": 9, "inputTokens": 5, "outputTokens": 4}
     play.feed("agent", "result $1 " + json.dumps({"stopReason": "end_turn", "usage": usage}))
     assert [fact for fact in play.facts if isinstance(fact, RoundTokens)] == [RoundTokens({"input": 5, "output": 4})]
+
+
+def test_tool_calls_that_have_not_ended_with_the_round_are_told_and_the_next_round_comes_all_the_same() -> None:
+    play = plain_at_work()
+    play.feed("agent", update("tool_call", toolCallId="1", title="Start a server", status="in_progress"))
+    play.feed("agent", update("tool_call", toolCallId="2", title="Look", status="completed"))
+    play.feed("agent", DONE)
+    assert [fact.open_calls for fact in play.facts if isinstance(fact, RoundEnded)] == [1]
+    play.let_timers_run()
+    assert changes(play, RoundStarted) == [RoundStarted()]
+
+
+def test_waiting_counts_once_it_is_over_and_not_if_the_goal_stops_meanwhile() -> None:
+    play = plain_at_work()
+    for ident in ("$1", "$2"):
+        play.feed("agent", said("Still waiting") if ident == "$1" else said("Waiting still"))
+        play.feed("agent", f'result {ident} {{"stopReason": "end_turn"}}')
+        assert waits(play) == []
+        play.let_timers_run()
+    (waited,) = waits(play)
+    play.feed("agent", said("And on"))
+    play.feed("agent", 'result $3 {"stopReason": "end_turn"}')
+    play.feed("client", "control 9 pause")
+    play.let_timers_run()
+    assert waits(play) == [waited]
+
+
+def waits(play: Play) -> list[int]:
+    """How long rounds waited beyond the least interval."""
+    return [fact.milliseconds for fact in play.facts if isinstance(fact, BackedOff)]
 
 
 def test_no_round_begins_while_the_clients_turn_runs() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from goalproxy.proxy.core.facts import GoalsStand
+from goalproxy.proxy.core.facts import GoalsStand, SessionsOpen
 
 from ..agents import codex, mark, neutral, plain, snapshot
 from ..transcript import Play
@@ -45,6 +45,15 @@ def test_the_share_of_the_budget_is_told() -> None:
     play.feed("client", 'request 3 _session/goal {"action": "set", "objective": "X", "tokenBudget": 60}')
     play.feed("agent", DONE)
     assert stand(play).budget_used == 0.5
+
+
+def test_open_sessions_are_counted() -> None:
+    play = plain()
+    play.feed("client", 'request 3 session/new {"cwd": "/w", "mcpServers": []}')
+    play.feed("agent", 'result 3 {"sessionId": "t"}')
+    play.feed("client", "request 4 session/close {}")
+    play.feed("agent", "result 4 {}")
+    assert [fact.number for fact in play.facts if isinstance(fact, SessionsOpen)] == [2, 1]
 
 
 def test_no_active_goal_tells_nothing() -> None:

@@ -90,6 +90,7 @@ def _old_session(client: Client, session: str) -> None:
 
 _STOPS = {"complete": 1, "blocked": 1, "limited": 1, "cleared": 1, "replaced": 2, "ended_unknown": 1}
 EXPECTED = {
+    key("goalproxy_sessions", agent="robo"): 2,
     key("goalproxy_goals", **_NATIVE, status="active"): 0,
     key("goalproxy_goals", **_NATIVE, status="paused"): 1,
     key("goalproxy_goals", **_NATIVE, status="complete"): 0,
