@@ -11,7 +11,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
 from .catalogue import CATALOGUE, Metric
-from .series import Key, Values
+from .series import Key, Values, by_name
 
 _FAMILIES: Final[dict[str, type[CounterMetricFamily | GaugeMetricFamily]]] = {
     "counter": CounterMetricFamily,
@@ -32,9 +32,7 @@ class SeriesCollector(Collector):
 
     def collect(self) -> Iterable[Family]:
         """Every metric with its samples."""
-        found: dict[str, list[tuple[Key, Sequence[float]]]] = {}
-        for key, values in self._read().items():
-            found.setdefault(key[0], []).append((key[1:], values))
+        found = by_name(self._read())
         for metric in self._catalogue:
             yield _family(metric, found.get(metric.name, ()))
 

@@ -137,6 +137,14 @@ def read(data: bytes) -> dict[Key, tuple[float, ...]]:
     return {key: values for key, values in found.items() if not isnan(values[0])}
 
 
+def by_name(series: Values) -> dict[str, list[tuple[Key, Sequence[float]]]]:
+    """The series of each metric: the values of their labels, and what they hold."""
+    found: dict[str, list[tuple[Key, Sequence[float]]]] = {}
+    for key, values in series.items():
+        found.setdefault(key[0], []).append((key[1:], values))
+    return found
+
+
 def notes(series: Values, name: str) -> list[str]:
     """The texts of the notes with a name."""
     return [key[1] for key in series if key[0] == NOTE + name and len(key) == 2]  # noqa: PLR2004 - the name, the text

@@ -40,6 +40,10 @@ _Registries = Annotated[
     list[Path] | None,
     typer.Option(metavar="DIRECTORY", readable=False, help="Look there; can be given many times. [default: your own]"),
 ]
+_Otlp = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Push metrics to this OpenTelemetry collector, over OTLP/HTTP. [default: off]"),
+]
 _Config = Annotated[str | None, typer.Option(metavar="FILE", help="Read settings from this TOML file.")]
 
 
@@ -126,6 +130,7 @@ def sidecar(
             help="Leave metrics there for goalproxy exporter. [default: $XDG_RUNTIME_DIR/goalproxy]",
         ),
     ] = None,
+    otlp: _Otlp = None,
     agent_kind: _AgentKind = None,
     config: _Config = None,
     log_level: Annotated[
@@ -164,6 +169,7 @@ def sidecar(
         "check_timeout": check_timeout,
         "store": store,
         "registry": registry,
+        "otlp": otlp,
         "agent_kind": agent_kind,
         "log_level": log_level,
         "log_format": log_format,
@@ -230,6 +236,7 @@ def exporter(
         Path | None,
         typer.Option(metavar="FILE.json", help="Write there which sidecars serve metrics, for Prometheus's file_sd."),
     ] = None,
+    otlp: _Otlp = None,
     interval: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="How often files are written.")] = 15.0,
     once: Annotated[bool, typer.Option("--once", help="Write the files, and end.")] = False,
 ) -> None:
@@ -238,10 +245,13 @@ def exporter(
         raise UsageError("an exporter starts no agent; leave out what stands after --")
     if once and textfile is None and file_sd is None:
         raise UsageError("--once writes files; say which by --textfile or --file-sd")
+    if once and otlp is not None:
+        raise UsageError("--once writes files and pushes nothing; leave out --otlp")
     from .shell.exporter import Outputs, export  # noqa: PLC0415 - only for this command
     from .shell.sources import sources  # noqa: PLC0415 - the same
 
-    export(sources(registry or [], all_users=all_users), Outputs(textfile, file_sd), None if once else listen, interval)
+    outputs = Outputs(textfile, file_sd, otlp)
+    export(sources(registry or [], all_users=all_users), outputs, None if once else listen, interval)
 
 
 def _refuse_options(context: typer.Context) -> None:

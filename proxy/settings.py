@@ -55,6 +55,8 @@ class Settings(NamedTuple):
     """Where the proxy's own goals are kept; None for the usual place."""
     registry: str | None = None
     """The directory where sidecars leave their numbers for the exporter, or ``off``; None for the usual place."""
+    otlp: str | None = None
+    """The URL of an OpenTelemetry collector to which the sidecar pushes its metrics; None for none."""
     log_level: LogLevel = "warning"
     log_format: LogFormat = "text"
     log_content: bool = False

@@ -11,6 +11,8 @@ import os
 import signal
 import socket
 import time
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +20,7 @@ import msgspec
 from aiohttp import web
 from prometheus_client import CollectorRegistry, write_to_textfile
 
-from goalproxy.metrics.catalogue import EXPORTER
+from goalproxy.metrics.catalogue import CATALOGUE, EXPORTER
 from goalproxy.metrics.discovery import targets
 from goalproxy.metrics.exposition import SeriesCollector
 from goalproxy.metrics.host import Host, Look
@@ -28,6 +30,7 @@ from goalproxy.proxy.errors import Failure
 from .ledger import look
 from .listeners import bind, release, url
 from .log import complain
+from .otlp import Pusher, endpoint
 from .pages import json_page, listen, metrics_page, refuse_browsers
 from .registry import Unusable
 from .sources import Sources
@@ -37,10 +40,11 @@ _PATIENCE = 1.0
 
 
 class Outputs(NamedTuple):
-    """Files that are kept up to date, if they are wanted."""
+    """Files that are kept up to date, and a collector that is pushed to, if they are wanted."""
 
     textfile: Path | None = None
     file_sd: Path | None = None
+    otlp: str | None = None
 
 
 class NotAll(Failure):
@@ -69,12 +73,25 @@ class Exporter:
     @property
     def has_files(self) -> bool:
         """Whether there are files to be written."""
-        return any(self._outputs)
+        return bool(self._outputs.textfile or self._outputs.file_sd)
 
     @property
     def host(self) -> Host:
         """What was found."""
         return self._host
+
+    @property
+    def values(self) -> Values:
+        """The metrics of all sidecars, and of the exporter itself."""
+        return {**self._values, **self._own_values}
+
+    def push(self, read: Callable[[], Values | None]) -> Pusher | None:
+        """Push what ``read`` gives from now on, if that is wanted. Who looks at the same directories is the same."""
+        if self._outputs.otlp is None:
+            return None
+        who = f"{socket.gethostname()} {self._sources}"
+        instance = str(uuid.uuid5(uuid.NAMESPACE_OID, who))
+        return Pusher(self._outputs.otlp, read, (*CATALOGUE, *EXPORTER), instance=instance)
 
     def collect(self) -> None:
         """Look at everything. Raises NotAll if a directory that is needed was never read."""
@@ -137,10 +154,27 @@ async def _serve(exporter: Exporter, listener: socket.socket, interval: float) -
     turn = asyncio.Lock()
     await listen(_application(exporter, turn), listener)
     complain(f"metrics on {url(listener)}/metrics")
+    pusher = exporter.push(_reader(exporter, turn, asyncio.get_running_loop()))
     async with asyncio.TaskGroup() as group:
         writing = group.create_task(_keep_writing(exporter, turn, interval))
         await asked.wait()
         writing.cancel()
+    if pusher is not None:
+        await asyncio.to_thread(pusher.end)
+
+
+def _reader(exporter: Exporter, turn: asyncio.Lock, loop: asyncio.AbstractEventLoop) -> Callable[[], Values | None]:
+    """What another thread calls for the values after a new look; None if totals would be wrong."""
+
+    async def look() -> Values | None:
+        async with turn:
+            try:
+                await asyncio.to_thread(exporter.collect)
+            except NotAll:
+                return None
+        return exporter.values
+
+    return lambda: asyncio.run_coroutine_threadsafe(look(), loop).result()
 
 
 async def _keep_writing(exporter: Exporter, turn: asyncio.Lock, interval: float) -> None:
@@ -206,6 +240,8 @@ def export(sources: Sources, outputs: Outputs, address: str | None, interval: fl
     if address is None:
         exporter.write()
         return
+    if outputs.otlp is not None:
+        endpoint(outputs.otlp)
     listener = bind(address)
     asyncio.run(_serve(exporter, listener, interval))
     release(listener)

@@ -20,6 +20,10 @@ def run(command: Sequence[str], settings: Settings) -> None:
         from .listeners import bind  # noqa: PLC0415 - only where it is wanted
 
         listener = bind(settings.admin)
+    if settings.otlp is not None:
+        from .otlp import endpoint  # noqa: PLC0415 - only where it is wanted
+
+        endpoint(settings.otlp)
     process = AgentProcess(command)
     _forward_signals(process)
     from .sidecar import serve  # noqa: PLC0415 - the agent starts while it is loaded

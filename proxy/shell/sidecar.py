@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -18,6 +19,7 @@ from typing import Literal
 from goalproxy.mappers import KINDS, choose, kind_of, wants_air
 from goalproxy.metrics.discovery import ADMIN
 from goalproxy.metrics.observer import Observer
+from goalproxy.metrics.series import Values
 from goalproxy.proxy.core.connection import Policy, ToolServer
 from goalproxy.proxy.core.driver import Limits
 from goalproxy.proxy.core.engine import Engine
@@ -68,9 +70,11 @@ def serve(process: AgentProcess, command: Sequence[str], settings: Settings, lis
         table.note(ADMIN, url(listener))
     if listeners:
         admin.serve(listeners, table.read, operator, content=settings.log_content)
+    end_pushing = _push(settings.otlp, table.read)
     status = _supervise(process, relay, client)
     relay.tell(AgentExited(_outcome(process, status)))
     services.end()
+    end_pushing()
     for each in listeners:
         release(each)
     registration.settle()
@@ -87,6 +91,15 @@ def _register(settings: Settings) -> Registration:
     except Unusable as error:
         complain(f"cannot leave metrics in {directory}: {error}")
         return Registration(None)
+
+
+def _push(url: str | None, read: Callable[[], Values]) -> Callable[[], None]:
+    """Push metrics from now on, if that is wanted; what is given ends it."""
+    if url is None:
+        return lambda: None
+    from .otlp import Pusher  # noqa: PLC0415 - only where it is wanted
+
+    return Pusher(url, read, since=time.time_ns()).end
 
 
 def _outcome(process: AgentProcess, status: int) -> Literal["ended", "stopped", "failed", "killed"]:
