@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from .catalogue import CATALOGUE, EXPORTER, Metric
+from .otlp import UNITS, otel_name
 
 _HEAD = """\
 # Metrics
@@ -29,15 +32,32 @@ _EXPORTER = """
 |---|---|---|---|
 """
 
+_OPENTELEMETRY = """
+## OpenTelemetry
+
+What `--otlp` pushes: [opentelemetry.md](opentelemetry.md). Attributes are the labels.
+
+| metric | name | type | unit |
+|---|---|---|---|
+"""
+_TYPES: Final = {"counter": "Sum, monotonic", "gauge": "Gauge", "histogram": "Histogram"}
+
 
 def render() -> str:
     """The page, as Markdown."""
-    return _HEAD + "".join(map(_row, CATALOGUE)) + _TAIL + _EXPORTER + "".join(map(_row, EXPORTER)) + _buckets()
+    own = _EXPORTER + "".join(map(_row, EXPORTER))
+    otel = _OPENTELEMETRY + "".join(map(_otel_row, (*CATALOGUE, *EXPORTER)))
+    return _HEAD + "".join(map(_row, CATALOGUE)) + _TAIL + own + _buckets() + otel
 
 
 def _row(metric: Metric) -> str:
     labels = ", ".join(f"`{label}`" for label in metric.labels)
     return f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help} |\n"
+
+
+def _otel_row(metric: Metric) -> str:
+    unit = UNITS[metric.unit]
+    return f"| `{metric.name}` | `{otel_name(metric)}` | {_TYPES[metric.kind]} | {unit and f'`{unit}`'} |\n"
 
 
 def _buckets() -> str:

@@ -43,7 +43,7 @@ OUTSIDE: dict[str, set[str]] = {
     "proxy.goal": {"msgspec"},
     "mappers": {"msgspec"},
     "proxy.core": {"msgspec"},
-    "metrics": {"prometheus_client"},
+    "metrics": {"opentelemetry", "prometheus_client"},
 }
 """What the pure rooms may import besides the standard library."""
 IMPURE = {"asyncio", "os", "select", "signal", "socket", "subprocess", "sys", "threading", "time"}
@@ -90,7 +90,7 @@ def test_only_the_command_line_imports_the_shell() -> None:
     assert {room_of(name) for name in users} <= {"proxy.cli", "proxy.options", "proxy.shell"}
 
 
-SLOW = ["annotated_types", "pydantic", "typer", "hashlib", "aiohttp", "prometheus_client", "structlog"]
+SLOW = ["annotated_types", "pydantic", "typer", "hashlib", "aiohttp", "prometheus_client", "structlog", "opentelemetry"]
 SLOWER = [*SLOW, "asyncio", "importlib.metadata", "sqlite3", "tempfile", "http", "logging"]
 
 

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, HistogramDataPoint
 
 from goalproxy.metrics.catalogue import EXPORTER
 from goalproxy.metrics.otlp import otel_name
+from goalproxy.proxy.errors import UsageError
+from goalproxy.proxy.shell.otlp import endpoint
 from goalproxy.proxy.version import VERSION
 
 from .client import Client
 from .collector import Collector
 from .conftest import Run, Start
 from .exporter import Exporter
-from .members import Member, ended
+from .members import Member, ended, locked
 from .rig import now, python, scripted
 
 OFTEN = {"OTEL_METRIC_EXPORT_INTERVAL": "20"}
 NATIVE = {"agent": "robo", "owner": "native"}
+ENDED = {"agent": "a", "owner": "native"}
 LAST_PUSH = 2.0
 """Seconds that the end of a sidecar may wait for a collector."""
 SLACK = 4.0
@@ -225,70 +230,102 @@ def test_without_the_libraries_it_is_said_how_to_install_them_and_nothing_is_sta
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:4318", "grpc://127.0.0.1:4317", "http://", "http://x:0", "http://x:y", ""])
-@pytest.mark.parametrize("words", [["--"], ["exporter"]])
-def test_what_is_no_url_is_refused_with_one_clear_line(run: Run, words: list[str], url: str, tmp_path: Path) -> None:
-    started = tmp_path / "started"
-    sidecar = words == ["--"]
-    refused = run(["--otlp", url, "--", "touch", str(started)] if sidecar else ["exporter", "--otlp", url])
-    assert refused.returncode == 2
-    line = f"goalproxy: an OTLP endpoint must be a URL such as http://127.0.0.1:4318, not {url!r}\n"
-    assert refused.stderr.decode() == line
-    assert not started.exists()
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="an OTLP endpoint must be a URL"):
+        endpoint(url)
+
+
+@pytest.mark.parametrize("words", [["--otlp", "x", "--"], ["exporter", "--otlp", "x"]])
+def test_what_is_no_url_is_one_clear_line_before_anything_is_started(
+    run: Run, tmp_path: Path, words: list[str]
+) -> None:
+    agent = ["touch", str(tmp_path / "started")] if words[-1] == "--" else []
+    refused = run([*words, *agent])
+    line = "goalproxy: an OTLP endpoint must be a URL such as http://127.0.0.1:4318, not 'x'\n"
+    assert (refused.returncode, refused.stderr.decode()) == (2, line)
+    assert not (tmp_path / "started").exists()
 
 
 # The exporter of a host
 
 
+class Export(Protocol):
+    """Starts an exporter of the directory ``registry`` that pushes to the collector."""
+
+    def __call__(self) -> Exporter:
+        """Start it."""
+
+
+@pytest.fixture
+def export(tmp_path: Path, env: dict[str, str], collector: Collector) -> Iterator[Export]:
+    """Start exporters that are ended with the test."""
+    started: list[Exporter] = []
+
+    def begin() -> Exporter:
+        options = ("--registry", str(tmp_path / "registry"), "--otlp", collector.url)
+        started.append(Exporter(*options, env=env, folder=tmp_path))
+        return started[-1]
+
+    yield begin
+    for exporter in started:
+        exporter.close()
+
+
 def test_the_exporter_pushes_what_all_sidecars_did_and_itself(
-    env: dict[str, str], tmp_path: Path, collector: Collector
+    export: Export, env: dict[str, str], tmp_path: Path, collector: Collector
 ) -> None:
     env.update(OFTEN)
-    registry = tmp_path / "goalproxy"
-    registry.mkdir(mode=0o700)
-    ended(registry, 3)
-    living = Member(registry)
+    ended(tmp_path / "registry", 3)
+    living = Member(tmp_path / "registry")
     living.work(4)
-    exporter = Exporter("--otlp", collector.url, env=env, folder=tmp_path)
-    first = collector.next()
-    mine = {"agent": "a", "owner": "native"}
-    assert first.value("goalproxy.goals_started", **mine) == 7
-    assert {otel_name(metric) for metric in EXPORTER} <= set(first.metrics)
+    export()
+    first = push = collector.next()
+    assert push.value("goalproxy.goals_started", **ENDED) == 7
+    assert {otel_name(metric) for metric in EXPORTER} <= set(push.metrics)
     living.work(2)
-    push = first
-    while push.value("goalproxy.goals_started", **mine) < 9:
+    while push.value("goalproxy.goals_started", **ENDED) < 9:
         push = collector.next()
     (before,) = first.points("goalproxy.goals_started").values()
     (after,) = push.points("goalproxy.goals_started").values()
-    assert before.start_time_unix_nano == before.time_unix_nano, "nobody counted from then on what was there before"
+    assert before.start_time_unix_nano == before.time_unix_nano, "what was there before was not counted since then"
     assert after.start_time_unix_nano == before.start_time_unix_nano < after.time_unix_nano
-    exporter.close()
 
 
-def test_the_exporter_of_a_host_stays_the_same_and_tells_the_rest_at_its_end(
-    env: dict[str, str], tmp_path: Path, collector: Collector
+def test_an_exporter_stays_the_same_and_tells_the_rest_at_its_end(
+    export: Export, tmp_path: Path, collector: Collector
 ) -> None:
-    who = []
-    for goals in (3, 4):
-        exporter = Exporter("--otlp", collector.url, env=env, folder=tmp_path)
-        ended(tmp_path / "goalproxy", goals)
+    who = set()
+    for goals in (3, 7):
+        exporter = export()
+        ended(tmp_path / "registry", 3 if goals == 3 else 4)
         assert exporter.end() == 0
         push = collector.last()
-        assert exporter.errors.rest() == b""
-        who.append(
-            (push.resource["service.instance.id"], push.value("goalproxy.goals_started", agent="a", owner="native"))
-        )
-    assert [told for _, told in who] == [3, 7]
-    assert len({instance for instance, _ in who}) == 1
+        assert push.value("goalproxy.goals_started", **ENDED) == goals
+        who.add(push.resource["service.instance.id"])
+    assert len(who) == 1
 
 
-def test_a_collector_that_never_answers_holds_up_the_end_of_the_exporter_no_longer_than_promised(
-    env: dict[str, str], tmp_path: Path, collector: Collector
+def test_a_collector_that_never_answers_holds_up_the_end_of_an_exporter_no_longer_than_promised(
+    export: Export, collector: Collector
 ) -> None:
     collector.answers.clear()
-    exporter = Exporter("--otlp", collector.url, env=env, folder=tmp_path)
+    exporter = export()
     began = now()
     assert exporter.end() == 0
     assert now() - began < LAST_PUSH + SLACK
+    assert b"the last push took longer than 2 s" in exporter.errors.rest()
+
+
+def test_while_totals_would_be_wrong_nothing_is_pushed(
+    export: Export, env: dict[str, str], tmp_path: Path, collector: Collector
+) -> None:
+    env.update(OFTEN)
+    ended(tmp_path / "registry", 3)
+    with locked(tmp_path / "registry", fcntl.LOCK_EX):
+        exporter = export()
+        assert b"another process holds its lock" in exporter.errors.line()
+        ended(tmp_path / "registry", 4)
+    assert collector.next().value("goalproxy.goals_started", **ENDED) == 7
 
 
 def test_an_exporter_that_ends_at_once_pushes_nothing(run: Run, tmp_path: Path) -> None:

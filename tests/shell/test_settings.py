@@ -30,6 +30,7 @@ _VALUES: dict[str, tuple[object, object, object]] = {
     "drain_timeout": (0.0, 1.5, 3.0),
     "store": ("/a", "/b", "/c"),
     "registry": ("/a", "/b", "off"),
+    "otlp": ("http://a", "http://b", "http://c"),
     "log_level": ("debug", "info", "error"),
     "log_format": ("text", "json", "text"),
     "log_content": (True, False, True),
