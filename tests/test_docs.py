@@ -6,11 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+from opentelemetry.semconv._incubating.attributes import error_attributes, gen_ai_attributes
+from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
 from typer.main import get_command
 
 from goalproxy.mappers import MAPPERS
 from goalproxy.metrics import page
 from goalproxy.metrics.catalogue import CATALOGUE, EXPORTER
+from goalproxy.metrics.otlp import otel_name
 from goalproxy.proxy.goal.owned import transitions_page
 from goalproxy.proxy.options import app
 from goalproxy.proxy.settings import Settings
@@ -47,6 +50,22 @@ def test_the_page_of_transitions_is_the_table() -> None:
 def test_every_metric_in_the_docs_exists(path: Path) -> None:
     named = set(re.findall(r"\bgoalproxy_[a-z_]+", path.read_text()))
     assert named <= {metric.name for metric in (*CATALOGUE, *EXPORTER)} | SAMPLE_NAMES
+
+
+def test_every_metric_of_opentelemetry_in_the_docs_exists() -> None:
+    named = set(re.findall(r"`(goalproxy\.[a-z_.]+)`", (ROOT / "docs" / "opentelemetry.md").read_text()))
+    assert len(named) > 10
+    assert named <= {otel_name(metric) for metric in (*CATALOGUE, *EXPORTER)}
+
+
+def test_every_name_of_the_conventions_in_the_docs_exists() -> None:
+    """Those of 1.41.0; the library has none of the names that came when they had releases of their own."""
+    rows = [line.split(" | ") for line in (ROOT / "docs" / "opentelemetry.md").read_text().splitlines()]
+    named = {name for row in rows if len(row) == 4 for name in re.findall(r"`([a-z]+[._][a-z_.]+)`", row[1])}
+    library = [gen_ai_attributes, gen_ai_metrics, error_attributes]
+    exist = {value for module in library for value in vars(module).values() if isinstance(value, str)}
+    assert len(named) > 10
+    assert named <= exist | {each.value for each in gen_ai_attributes.GenAiOperationNameValues}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

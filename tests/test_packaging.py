@@ -16,6 +16,7 @@ from goalproxy.proxy.version import VERSION
 
 ROOT = Path(__file__).parent.parent
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTRA = CONFIG["project"]["optional-dependencies"]["otlp"]
 ROOMS = ("proxy", "mappers", "metrics")
 
 
@@ -36,9 +37,13 @@ def test_the_type_checkers_see_every_room() -> None:
 
 def test_every_dependency_has_its_reason_in_the_docs() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
-    for requirement in [*CONFIG["project"]["dependencies"], *CONFIG["dependency-groups"]["dev"]]:
+    for requirement in [*CONFIG["project"]["dependencies"], *EXTRA, *CONFIG["dependency-groups"]["dev"]]:
         name = requirement.split(">")[0].strip()
         assert f"| {name} |" in page, f"docs/architecture.md gives no reason for {name}"
+
+
+def test_what_is_tested_is_what_the_extra_installs() -> None:
+    assert set(EXTRA) <= set(CONFIG["dependency-groups"]["dev"])
 
 
 @pytest.fixture(scope="module")
