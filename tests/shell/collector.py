@@ -18,8 +18,9 @@ Points = dict[frozenset[tuple[str, str]], NumberDataPoint | HistogramDataPoint]
 
 
 class Push(NamedTuple):
-    """One request: where it went, its headers with small letters, and what it told."""
+    """One request: the status that it was answered with, where it went, its headers, and what it told."""
 
+    answer: int
     path: str
     headers: dict[str, str]
     resource: Attributes
@@ -56,9 +57,10 @@ class Collector:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                collector._take(self.path, {key.lower(): value for key, value in self.headers.items()}, body)
+                status = collector.status
+                collector._take(status, self.path, {key.lower(): value for key, value in self.headers.items()}, body)
                 collector.answers.wait(DEADLINE)
-                self.send_response(collector.status)
+                self.send_response(status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
@@ -70,13 +72,13 @@ class Collector:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
-    def _take(self, path: str, headers: dict[str, str], body: bytes) -> None:
+    def _take(self, status: int, path: str, headers: dict[str, str], body: bytes) -> None:
         if headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
         (told,) = ExportMetricsServiceRequest.FromString(body).resource_metrics
         (scope,) = told.scope_metrics
         resource = {each.key: each.value.string_value for each in told.resource.attributes}
-        self._pushes.put(Push(path, headers, resource, {metric.name: metric for metric in scope.metrics}))
+        self._pushes.put(Push(status, path, headers, resource, {metric.name: metric for metric in scope.metrics}))
 
     def next(self) -> Push:
         """The next push, as soon as it is there."""
