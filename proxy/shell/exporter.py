@@ -86,10 +86,11 @@ class Exporter:
         return {**self._values, **self._own_values}
 
     def push(self, read: Callable[[], Values | None]) -> Pusher | None:
-        """Push what ``read`` gives from now on, if that is wanted. Who looks at the same directories is the same."""
+        """Push what ``read`` gives from now on, if that is wanted. One that is started again is the same instance."""
         if self._outputs.otlp is None:
             return None
-        who = f"{socket.gethostname()} {self._sources}"
+        named = [str(path.resolve()) for path in self._sources.named]
+        who = f"{socket.gethostname()} {os.geteuid()} {self._sources.all_users} {named}"
         instance = str(uuid.uuid5(uuid.NAMESPACE_OID, who))
         return Pusher(self._outputs.otlp, read, (*CATALOGUE, *EXPORTER), instance=instance)
 
