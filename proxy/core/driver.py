@@ -30,6 +30,7 @@ from goalproxy.proxy.goal.snapshot import Goal
 from .round import Round
 
 RESTORED = "The goal was restored and does not work by itself; resume it to go on."
+RESTORED_CODE = "restored"
 DRAINED = "goalproxy is about to end; resume the goal to go on."
 DRAINED_CODE = "drained"
 _SETTLING = 1000
@@ -122,7 +123,7 @@ class Driver:
             goal = goal.moved("resume", now) or goal
         self._told_seconds = goal.active_seconds(now)
         if goal.status == "active" and not armed:
-            goal = goal.moved("pause", now, code="restored", reason=RESTORED) or goal
+            goal = goal.moved("pause", now, code=RESTORED_CODE, reason=RESTORED) or goal
         self.armed = armed and goal.status == "active"
         self.goal = goal
         return [GoalRestored(), *between(None, self.shown, is_new=False, restored=True, ended="cleared")]

@@ -22,7 +22,7 @@ from goalproxy.proxy.wire.envelope import Id, load
 from . import injection
 from .actions import LoadGoal, Relay, Swallow
 from .connection import Connection
-from .driver import Driver
+from .driver import RESTORED, RESTORED_CODE, Driver
 from .events import FromClient, GoalLoaded
 from .facts import CommandSeen, ControlAnswered
 from .holding import answer_held, answer_open, take_back
@@ -205,11 +205,20 @@ def on_opened(connection: Connection, session: Session, method: str, *, preserve
     driver = driver_of(connection, session)
     driver.forget_publication()
     session.meter = None  # An agent that loads a session may go on with its sum, or begin anew.
-    if session.agent_owns or method in (acp.NEW, acp.FORK) or driver.goal is not None:
-        connection.publish(session)
-        start_round(connection, session)
-    else:
+    if not session.agent_owns and method not in (acp.NEW, acp.FORK) and driver.goal is None:
         connection.do(LoadGoal(session.id, preserve))
+        return
+    if method in (acp.LOAD, acp.RESUME) and not preserve:
+        _disarm(connection, session, driver)
+    connection.publish(session)
+    start_round(connection, session)
+
+
+def _disarm(connection: Connection, session: Session, driver: Driver) -> None:
+    """The client has opened a session again that was open: its goal waits for a word, as one from the store does."""
+    if driver.goal is not None and driver.goal.status == "active":
+        interrupt(connection, session)
+        commit(connection, session, driver.move("pause", connection.now, code=RESTORED_CODE, reason=RESTORED))
 
 
 def on_loaded(connection: Connection, event: GoalLoaded) -> None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from goalproxy.proxy.core.driver import RESTORED
 from goalproxy.proxy.core.facts import CommandSeen
 from goalproxy.proxy.goal.changes import GoalRestored, GoalStarted, StatusChanged, TimeUsed
 
@@ -417,6 +418,42 @@ def test_a_session_can_be_controlled_while_it_is_loaded_again() -> None:
         agent  << same
         client >> request 12 _session/goal {{"sessionId": "other", "action": "pause"}}
         client << error 12 -32602 Unknown session: other
+    """)
+
+
+@pytest.mark.parametrize("method", ["session/load", "session/resume"])
+def test_an_open_session_that_is_opened_again_has_its_goal_paused(method: str) -> None:
+    plain_at_work().run(f"""
+        client >> request 9 {method} {{"cwd": "/w", "mcpServers": []}}
+        agent  << same
+        agent  >> result 9 {{}}
+        client << same
+        agent  << notify session/cancel {{}}
+        client << goal {{"status": "paused", "lastReason": "{RESTORED}", "iterations": 1}}
+        agent  >> result $1 {{"stopReason": "cancelled"}}
+        client >> control 10 resume
+        client << goal {{"status": "active"}}
+        client << result 10 {{}}
+        agent  << round $2 2
+        client << goal {{"iterations": 2}}
+    """)
+
+
+def test_an_open_session_that_is_opened_again_with_preserve_goes_on() -> None:
+    play = plain_at_work().run("""
+        client >> request 9 session/load {"cwd": "/w", "mcpServers": [], "_meta": {"goal": {"resumePolicy": "preserve"}}}
+        agent  << same
+        agent  >> result 9 {}
+        client << same
+        client << goal {"status": "active", "iterations": 1}
+    """)
+    play.drop_timers()
+    play.run("""
+        agent  >> result $1 {"stopReason": "end_turn"}
+        client << goal {"status": "active"}
+        timers
+        agent  << round $2 2
+        client << goal {"iterations": 2}
     """)
 
 
