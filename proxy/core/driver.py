@@ -16,7 +16,6 @@ from goalproxy.proxy.goal.changes import (
     GoalRestored,
     GoalSpent,
     GoalStopped,
-    Outcome,
     RoundStarted,
     TimeUsed,
     TokensUsed,
@@ -59,8 +58,8 @@ class Driver:
         self.waits_for_user = False
         self.backoff = 0
         """Milliseconds that the next round waits longer than the least interval."""
-        self._owed: Outcome | None = None
-        """How the goal came to a stop in the round that runs, whose tokens are not known yet."""
+        self._owed: list[GoalStopped] = []
+        """How the goal came to a stop in the round that runs, with the tokens before it; its own are not known yet."""
         self._book = self._new_book()
         self._publisher = Publisher(last_time)
         self._told_seconds = 0
@@ -222,13 +221,12 @@ class Driver:
         current, self.round = self.round, None
         goal = self.goal
         usage: list[Change] = [TokensUsed(tokens)] if tokens else []
-        owed, self._owed = self._owed, None
+        usage += _spent(self._owed, tokens)
+        self._owed = []
         if current is None or goal is None or goal.id != current.goal_id:
             return None, usage
         self.goal = goal = goal.used(now, tokens, None)
         usage += self._time_used(now)
-        if owed is not None and goal.tokens is not None:
-            usage.append(GoalSpent(owed, goal.tokens))
         if goal.status != "active" or current.interrupted:
             return None, usage
         verdict = self._book.after(ended, reports=not current.outdated)
@@ -256,24 +254,30 @@ class Driver:
         self._book = self._new_book()
 
     def _become(self, goal: OwnedGoal | None, *, is_new: bool) -> list[Change]:
-        before, self.goal = self.shown, goal
+        old, before, self.goal = self.goal, self.shown, goal
         if is_new:
             self._told_seconds = 0
         changes = between(before, self.shown, is_new=is_new, restored=False, ended="cleared")
-        in_round = self.round is not None and goal is not None and self.round.goal_id == goal.id
+        in_round = self.round is not None and old is not None and self.round.goal_id == old.id
         return [self._owing(change) for change in changes] if in_round else changes
 
     def _owing(self, change: Change) -> Change:
         """A change in a round: if the goal has come to a stop, the tokens of it are told with the round's end."""
         if not isinstance(change, GoalStopped):
             return change
-        self._owed = change.outcome
+        self._owed.append(change)
         return replace(change, tokens=None)
 
     def _time_used(self, now: int) -> list[Change]:
         seconds = self.present().active_seconds(now)
         new, self._told_seconds = seconds - self._told_seconds, max(seconds, self._told_seconds)
         return [TimeUsed(new)] if new > 0 else []
+
+
+def _spent(stops: list[GoalStopped], tokens: int | None) -> list[Change]:
+    """What goals had used that came to a stop in a round, now that its tokens are told."""
+    known = [stop for stop in stops if (stop.tokens, tokens) != (None, None)]
+    return [GoalSpent(stop.outcome, (stop.tokens or 0) + (tokens or 0)) for stop in known]
 
 
 def _shown(goal: OwnedGoal) -> Goal:

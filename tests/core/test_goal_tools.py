@@ -333,4 +333,16 @@ def test_the_tokens_of_a_round_whose_goal_was_cleared_meanwhile_were_used_for_it
     play = plain_at_work()
     play.feed("client", "control 9 clear")
     play.feed("agent", 'result $1 {"stopReason": "cancelled", "usage": {"totalTokens": 40}}')
-    assert changes(play, TokensUsed, GoalSpent) == [TokensUsed(40)]
+    assert changes(play, TokensUsed, GoalSpent) == [TokensUsed(40), GoalSpent("cleared", 40)]
+
+
+@pytest.mark.parametrize("then", ["control 5 clear", "control 5 set Test it"])
+def test_the_tokens_of_a_goal_that_is_complete_are_told_though_it_is_gone_before_its_round_is_over(then: str) -> None:
+    play = plain_at_work(with_tools=True)
+    play.feed("agent", 'result $1 {"stopReason": "end_turn", "usage": {"totalTokens": 100}}')
+    play.let_timers_run()
+    who, _, text = call("complete", reason="done").split(maxsplit=2)
+    play.feed(who, text)
+    play.feed("client", then)
+    play.feed("agent", 'result $2 {"stopReason": "end_turn", "usage": {"totalTokens": 40}}')
+    assert changes(play, GoalSpent) == [GoalSpent("complete", 140)]
