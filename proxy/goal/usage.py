@@ -20,6 +20,8 @@ KINDS: Final = {
     "cached_write": "cachedWriteTokens",
 }
 """The kinds of tokens that ``usage`` can tell, and its fields."""
+QUOTA_KINDS: Final = {"input": "input_tokens", "output": "output_tokens"}
+"""The same of the quota that Gemini CLI tells instead."""
 
 
 class UsageMeter:
@@ -40,10 +42,9 @@ class UsageMeter:
 
     def split(self, result: Any) -> dict[str, int]:
         """The same tokens by kind, of those kinds that the agent tells. Kinds can overlap: their sum means nothing."""
-        usage = result.get("usage") if isinstance(result, dict) else None
-        if not isinstance(usage, dict):
-            return {}
-        figures = {kind: self._used(kind, count(usage.get(field))) for kind, field in KINDS.items()}
+        usage, quota = _usage(result), _quota(result)
+        holder, fields = (usage, KINDS) if usage is not None else (quota, QUOTA_KINDS)
+        figures = {kind: self._used(kind, count((holder or {}).get(field))) for kind, field in fields.items()}
         return {kind: figure for kind, figure in figures.items() if figure is not None}
 
     def pass_over(self, result: Any) -> None:
@@ -68,13 +69,23 @@ def total_of(usage: Any) -> int | None:
 
 
 def _total(result: Any) -> int | None:
-    usage = result.get("usage") if isinstance(result, dict) else None
-    if isinstance(usage, dict):
-        return total_of(usage)
-    meta = result.get("_meta") if isinstance(result, dict) else None
-    quota = meta.get("quota") if isinstance(meta, dict) else None
-    counted = quota.get("token_count") if isinstance(quota, dict) else None
-    return _sum(counted, "input_tokens", "output_tokens")
+    usage = _usage(result)
+    return total_of(usage) if usage is not None else _sum(_quota(result), *QUOTA_KINDS.values())
+
+
+def _usage(result: Any) -> dict[str, Any] | None:
+    return _within(result, "usage")
+
+
+def _quota(result: Any) -> dict[str, Any] | None:
+    return _within(result, "_meta", "quota", "token_count")
+
+
+def _within(value: Any, *path: str) -> dict[str, Any] | None:
+    """The object at a path; None if there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _sum(holder: Any, *keys: str) -> int | None:

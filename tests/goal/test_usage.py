@@ -52,7 +52,9 @@ def test_a_sum_that_has_fallen_was_begun_anew() -> None:
 def test_kinds_are_told_apart_as_far_as_the_agent_tells_them() -> None:
     usage = {"totalTokens": 9, "inputTokens": 5, "cachedReadTokens": 4, "cachedWriteTokens": None, "outputTokens": -1}
     assert UsageMeter(cumulative=False, is_new=True).split({"usage": usage}) == {"input": 5, "cached_read": 4}
-    for result in ({}, None, {"usage": 7}, gemini(input_tokens=5)):
+    quota = gemini(input_tokens=5, output_tokens=2)
+    assert UsageMeter(cumulative=False, is_new=True).split(quota) == {"input": 5, "output": 2}
+    for result in ({}, None, {"usage": 7}, gemini(total=5)):
         assert UsageMeter(cumulative=False, is_new=True).split(result) == {}
 
 
