@@ -163,7 +163,7 @@ class Host:
         self._registry = str(folder / "registry")
         self._exporter = stack.enter_context(closing(self._export("127.0.0.1:0")))
         self.prometheus = stack.enter_context(closing(Prometheus(folder, self._address)))
-        poll(lambda: self.prometheus.query("last_over_time(goalproxy:exporter[1h])"), bool, "the exporter")
+        self.prometheus.until_known()
         native = Scene(NEWEST, folder / "codex")
         native.more = {"GOALPROXY_REGISTRY": self._registry}
         emulated = stage_of(GEMINI, folder / "gemini", REGISTRY=self._registry, CHECK=CHECK, BLOCKED_AFTER="2")
@@ -265,16 +265,20 @@ TOTALS: Final[list[tuple[str, tuple[str, ...], Told]]] = [
             {"complete": 3, "blocked": 2, "limited": 2, "cleared": 1, "replaced": 1},
         ),
     ),
-    # When the model says how the goal stands, its round still runs, so what that uses comes after the stop.
     (
         "goalproxy_goal_used_tokens_sum",
         BY_OUTCOME,
         by_agent(
             {"complete": 1050, "blocked": 1050, "limited": 1050, "ended_unknown": 1050},
-            {"complete": 440, "blocked": 330, "limited": 1100 + 110},
+            {"complete": 770, "blocked": 660, "limited": 1100 + 110},
         ),
     ),
     ("goalproxy_goal_tokens_total", ("agent", "owner"), {CODEX: 3 * 1050, CLI: 770 + 660 + 1100 + 110}),
+    (
+        "goalproxy_goal_round_tokens_total",
+        ("agent", "kind"),
+        {("gemini-cli", "input"): 700 + 600 + 900 + 100, ("gemini-cli", "output"): 70 + 60 + 200 + 10},
+    ),
     ("goalproxy_goal_round_duration_seconds_count", ("outcome",), {("end_turn",): 7, ("cancelled",): 3}),
     (
         "goalproxy_goal_stops_total",

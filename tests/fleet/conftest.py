@@ -14,7 +14,6 @@ from .prometheus import Prometheus, poll
 from .scene import CRASHES, Scene
 
 __all__ = ["env", "prometheus", "start"]
-KNOWN = 'job="goalproxy", metric="goalproxy_sidecars_started_total"'
 EXITS = 'sum by (outcome) (sum_over_time(goalproxy:growth{metric="goalproxy_agent_exits_total"}[1h]))'
 
 
@@ -29,7 +28,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
             closing(Exporter("--registry", str(folder / "goalproxy"), env=environment, folder=folder))
         )
         started = stack.enter_context(closing(Prometheus(folder, urlsplit(exporter.url).netloc)))
-        poll(lambda: started.query(f"goalproxy:value{{{KNOWN}}}"), bool, "the exporter")
+        started.until_known()
         scene.play()
         poll(
             lambda: started.by("outcome", EXITS),

@@ -94,6 +94,11 @@ class Prometheus:
         """The samples of a query now, by one label."""
         return {dict(labels).get(label, ""): value for labels, value in self.query(expr).items()}
 
+    def until_known(self) -> None:
+        """Wait until the rules have looked at the exporter: what it tells from here on is growth."""
+        known = 'goalproxy:value{job="goalproxy", metric="goalproxy_sidecars_started_total"}'
+        poll(lambda: self.query(known), bool, "the exporter")
+
     def close(self) -> None:
         """End it."""
         self._process.terminate()
