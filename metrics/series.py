@@ -95,8 +95,9 @@ class SeriesTable:
                 self.values[place] = nan
 
     def read(self) -> dict[Key, tuple[float, ...]]:
-        """Everything that is in the table."""
-        return read(bytes(self._block[: self._used]))
+        """Everything that is in the table, for any thread: what is made meanwhile is not looked at."""
+        size = self._used
+        return read(_head(size) + bytes(self._block[HEAD_SIZE:size]))
 
     def _make(self, key: Key, count: int) -> int:
         entry = _entry(key, [0.0] * count)
@@ -122,6 +123,8 @@ def used(head: bytes) -> int:
     if len(head) < HEAD_SIZE or head[:8] != MAGIC:
         raise Unreadable("it holds no series")
     size: int = _USED.unpack_from(head, 8)[0]
+    if size < HEAD_SIZE:
+        raise Unreadable("it holds no series")
     return size
 
 
@@ -153,7 +156,11 @@ def notes(series: Values, name: str) -> list[str]:
 def dump(series: Values) -> bytes:
     """Series as ``read`` reads them."""
     body = b"".join(itertools.starmap(_entry, series.items()))
-    return MAGIC + _USED.pack(HEAD_SIZE + len(body)) + body
+    return _head(HEAD_SIZE + len(body)) + body
+
+
+def _head(size: int) -> bytes:
+    return MAGIC + _USED.pack(size)
 
 
 def _entry(key: Key, values: Sequence[float]) -> bytes:

@@ -181,14 +181,15 @@ class Directory:
         """As much of a file as is used. Raises Unreadable, and Unusable if another user has too much."""
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise Unreadable("it is no file")
-        size = used(os.pread(descriptor, HEAD_SIZE, 0))
+        head = os.pread(descriptor, HEAD_SIZE, 0)
+        size = used(head)
         if size > most:
             raise Unreadable(f"it says that it has {size} bytes")
         if not self.is_ours:
             self._bytes_left -= size
             if self._bytes_left < 0:
                 raise Unusable("its files are too large")
-        return os.pread(descriptor, size, 0)
+        return head + os.pread(descriptor, size - HEAD_SIZE, HEAD_SIZE)  # There may be more by now.
 
 
 def _take(descriptor: int, how: int) -> bool:

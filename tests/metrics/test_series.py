@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -35,6 +37,23 @@ def test_a_table_that_is_full_grows_and_keeps_what_it_has() -> None:
         made.add(GOALS_STARTED, number, f"agent-{number}" * 4, "native")
     assert len(memory.data) > FIRST_SIZE
     assert list(made.read().values()) == [(float(number),) for number in range(2000)]
+
+
+class Busy(SeriesTable):
+    """Makes a series each time it is about to be read: another thread can do so at any time."""
+
+    def __getattribute__(self, name: str) -> Any:
+        """Give what ``read`` asks for, and change it then."""
+        found = super().__getattribute__(name)
+        if name in ("_block", "_used") and sys._getframe(1).f_code.co_name == "read":
+            self.add(GOALS_STARTED, 1, f"agent-{len(self._places)}" * 1000, "native")
+        return found
+
+
+def test_a_table_can_be_read_while_another_thread_makes_series() -> None:
+    made = Busy(Memory())
+    for number in range(20):
+        assert len(made.read()) >= number
 
 
 def test_a_place_in_a_histogram_is_the_first_bucket_that_is_large_enough() -> None:

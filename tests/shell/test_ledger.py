@@ -58,6 +58,21 @@ def test_those_that_live_and_those_that_have_ended_add_up(tmp_path: Path) -> Non
     assert (found.unreadable, found.fleet.skipped) == (0, 0)
 
 
+def test_a_sidecar_that_makes_series_while_it_is_read_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    living, pread = Member(tmp_path), os.pread
+    living.work(4)
+
+    def meanwhile(descriptor: int, size: int, offset: int) -> bytes:
+        found = pread(descriptor, size, offset)
+        living.table.add(GOALS_STARTED, 1, os.urandom(4).hex(), "native")
+        return found
+
+    monkeypatch.setattr(os, "pread", meanwhile)
+    assert (started(tmp_path), now(tmp_path).unreadable) == (4, 0)
+
+
 def test_what_has_ended_is_moved_into_the_totals_and_what_lives_stays(tmp_path: Path) -> None:
     ended(tmp_path, 3)
     living = Member(tmp_path)
