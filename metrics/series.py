@@ -164,7 +164,7 @@ def _head(size: int) -> bytes:
 
 
 def _entry(key: Key, values: Sequence[float]) -> bytes:
-    text = msgspec.json.encode(key)
+    text = msgspec.json.encode([part.encode("utf-8", "replace").decode() for part in key])  # Halves of characters too.
     head = _ENTRY.pack(len(text), len(values)) + text
     return head.ljust(_padded(len(head)), b"\0") + struct.pack(f"={len(values)}d", *values)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any
 
 from goalproxy.mappers.base import at
@@ -13,6 +12,8 @@ from .connection import Connection
 from .events import FromAgent
 
 _CODE_LENGTH = 3
+_LARGEST = 1e12
+"""More than any session costs: what is larger, or infinite, is a mistake."""
 
 
 def on_usage(connection: Connection, event: FromAgent) -> None:
@@ -36,7 +37,7 @@ def on_usage(connection: Connection, event: FromAgent) -> None:
 
 def _read(cost: Any) -> tuple[float, str] | None:
     amount, currency = at(cost, "amount"), at(cost, "currency")
-    if isinstance(amount, bool) or not isinstance(amount, int | float) or not isfinite(amount) or amount < 0:
+    if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount <= _LARGEST:
         return None
     if (
         not isinstance(currency, str)

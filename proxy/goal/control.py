@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple, get_args
 
+from .report import count
 from .snapshot import Goal
 
 Action = Literal["set", "pause", "resume", "clear"]
@@ -107,7 +108,7 @@ def _objective(value: Any, limit: int | None) -> str:
 def _budget(value: Any, *, budgets: bool) -> int | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+    if not isinstance(value, int) or not count(value):
         raise Refusal("A tokenBudget must be a positive integer.")
     if not budgets:
         raise Refusal("This agent offers no way to give a goal a tokenBudget; leave it out.")

@@ -11,6 +11,8 @@ from .status import Status, means_budget, means_gone, read_status
 _FIRST_MILLISECOND = 10**12
 """Unix times below this are seconds: in milliseconds they would lie before 2001-09-09."""
 _REASON_LENGTH = 500
+_TOO_LARGE = 2**63
+"""Numbers from which on nothing was counted: who adds them up, or stores them, may not be able to."""
 
 
 class Unreadable(ValueError):
@@ -83,10 +85,13 @@ def _is_spent(used: int | None, budget: Any) -> bool:
 
 
 def count(value: Any) -> int | None:
-    """Read a non-negative integer; None for anything else. A float that is whole counts, true does not."""
+    """Read a non-negative integer that is not absurdly large; None for anything else.
+
+    A float that is whole counts, true does not.
+    """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_LARGE else None
 
 
 def _milliseconds(value: Any) -> int | None:

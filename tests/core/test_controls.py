@@ -286,6 +286,7 @@ def test_update_is_no_action_under_the_neutral_name() -> None:
         ('{"action": "set", "objective": 7}', "not blank"),
         ('{"action": "set", "objective": "%s"}' % ("x" * 4001), "4001 characters; this agent takes at most 4000"),
         ('{"action": "set", "objective": "x", "tokenBudget": 0}', "positive integer"),
+        ('{"action": "set", "objective": "x", "tokenBudget": 1' + "0" * 400 + "}", "positive integer"),
         ('{"action": "set", "objective": "x", "tokenBudget": true}', "positive integer"),
         ('{"action": "set", "objective": "x", "tokenBudget": 5}', "no way to give a goal a tokenBudget"),
         ('{"action": "pause", "expectedGoal": 7}', "must be an object"),

@@ -67,7 +67,18 @@ def test_what_an_old_session_has_cost_before_is_not_the_goals() -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "currency"), [(-1, "USD"), (True, "USD"), ("1", "USD"), (None, "USD"), (1, "usd"), (1, "DOLLAR"), (1, 7)]
+    ("amount", "currency"),
+    [
+        (-1, "USD"),
+        (True, "USD"),
+        ("1", "USD"),
+        (None, "USD"),
+        (1, "usd"),
+        (1, "DOLLAR"),
+        (1, 7),
+        (10**400, "USD"),
+        (1e400, "USD"),
+    ],
 )
 def test_what_is_no_cost_is_not_counted(amount: object, currency: object) -> None:
     assert costs(told(plain_at_work(), usage(amount, currency))) == []

@@ -82,7 +82,19 @@ def test_times_are_read_as_milliseconds_whether_they_come_as_those_or_as_seconds
 
 
 @pytest.mark.parametrize(
-    ("said", "count"), [(0, 0), (3, 3), (3.0, 3), (3.5, None), (-1, None), (True, None), ("3", None), (None, None)]
+    ("said", "count"),
+    [
+        (0, 0),
+        (3, 3),
+        (3.0, 3),
+        (3.5, None),
+        (-1, None),
+        (True, None),
+        ("3", None),
+        (None, None),
+        (10**400, None),
+        (1e300, None),
+    ],
 )
 def test_counters_are_non_negative_integers_or_unknown(said: object, count: int | None) -> None:
     report = read(iterations=said, tokensUsed=said, timeUsedSeconds=said)

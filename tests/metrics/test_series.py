@@ -56,6 +56,13 @@ def test_a_table_can_be_read_while_another_thread_makes_series() -> None:
         assert len(made.read()) >= number
 
 
+def test_a_label_that_is_no_text_to_others_is_made_one() -> None:
+    made = table()
+    for _ in range(2):
+        made.add(GOALS_STARTED, 1, "half a \ud83d", "native")
+    assert made.read() == {(GOALS_STARTED.name, "half a ?", "native"): (2.0,)}
+
+
 def test_a_place_in_a_histogram_is_the_first_bucket_that_is_large_enough() -> None:
     made = table()
     for value in (0, 1, 1.5, 500, 501):
