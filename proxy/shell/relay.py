@@ -184,10 +184,15 @@ class Relay:
         self._lock.release()
         return True
 
-    def tell(self, fact: Fact) -> None:
-        """Tell the observers a fact, from any thread."""
-        with self._lock:
-            self._record(fact)
+    def tell_last(self, fact: Fact, patience: float) -> None:
+        """Tell the observers the last fact there is, from any thread.
+
+        It is told after so many seconds at most: who has the engine then waits for a peer that does not read.
+        """
+        got = self._lock.acquire(timeout=patience)
+        self._record(fact)
+        if got:
+            self._lock.release()
 
     def _record(self, fact: Fact) -> None:
         for observe in self.observers:

@@ -45,7 +45,8 @@ _CLIENT_GONE_GRACE = 2.0
 """Seconds an agent has to end by itself once its client is gone for good, input and output."""
 _ENDING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
 _LAST_WORDS = 1.0
-"""Seconds to read what a process outside the agent's group may still write to the agent's output."""
+"""Seconds for what is still to be done when the agent has ended: to read what a process outside its group may write to
+its output, and to have its end counted."""
 
 
 def serve(process: AgentProcess, command: Sequence[str], settings: Settings, listener: socket.socket | None) -> int:
@@ -72,7 +73,7 @@ def serve(process: AgentProcess, command: Sequence[str], settings: Settings, lis
         admin.serve(listeners, table.read, operator, content=settings.log_content)
     end_pushing = _push(settings.otlp, table.read)
     status = _supervise(process, relay, client)
-    relay.tell(AgentExited(_outcome(process, status)))
+    relay.tell_last(AgentExited(_outcome(process, status)), _LAST_WORDS)
     services.end()
     end_pushing()
     for each in listeners:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,15 @@ def test_a_client_that_writes_all_before_it_reads_is_not_locked_by_replies_of_th
     assert replies == list(range(1, 101)), "every wrong control was answered, in order"
     assert message["result"] == 1003, "and every other message reached the agent"
     assert flood == 2000
+
+
+def test_a_client_that_asks_and_never_reads_holds_up_no_end(start: Start) -> None:
+    sidecar = start(python(_FLOOD + _GOALS_AND_FLOOD), "--drain-timeout", "0")
+    sidecar.input.write(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n')
+    assert b'"id": 0' in sidecar.output.line()
+    sidecar.input.write(b'{"jsonrpc":"2.0","method":"flood"}\n')
+    sidecar.errors.until(b"full after")
+    bad = b'{"jsonrpc":"2.0","id":1,"method":"_session/goal","params":{"sessionId":"none"}}\n' * 100_000
+    assert sidecar.input.fill(bad) < len(bad), "there is no room for more answers"
+    sidecar.signal(signal.SIGTERM)
+    assert sidecar.wait() == -signal.SIGTERM
