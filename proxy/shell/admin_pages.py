@@ -68,10 +68,10 @@ class _Pages:
 
     async def drain(self, request: web.Request) -> web.Response:
         try:
-            seconds = float(request.query.get("seconds", self._operator.drain_seconds))
+            seconds = float(request.query["seconds"]) if "seconds" in request.query else None
         except ValueError:
             seconds = -1.0
-        if not 0 <= seconds <= _MOST_SECONDS:
+        if seconds is not None and not 0 <= seconds <= _MOST_SECONDS:
             return web.Response(text=f"seconds must be a number from 0 to {_MOST_SECONDS:g}\n", status=400)
         drained = await asyncio.to_thread(self._operator.drain, seconds)
         return json_page({"drained": drained}, status=200 if drained else 503)

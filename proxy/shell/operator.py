@@ -38,8 +38,7 @@ class Operator:
     def __init__(
         self, relay: Relay, process: AgentProcess, services: GoalServices, log: Log, drain_seconds: float
     ) -> None:
-        self.drain_seconds = drain_seconds
-        """How long a round may go on when nobody says another time."""
+        self._drain_seconds = drain_seconds
         self._relay = relay
         self._process = process
         self._services = services
@@ -81,11 +80,13 @@ class Operator:
     def drain(self, seconds: float | None = None) -> bool:
         """Let no round begin any more, and wait until none runs; after so many seconds they are cancelled.
 
+        Without a time, it is that of the settings.
         Returns whether nothing of the proxy's own runs any more.
         """
         self._draining.set()
         self._tell(Drain(at_once=False, now=now()))
-        if self._relay.drained.wait(self.drain_seconds if seconds is None else seconds):
+        patience = self._drain_seconds if seconds is None else seconds
+        if self._relay.drained.wait(min(patience, threading.TIMEOUT_MAX)):
             return True
         self._tell(Drain(at_once=True, now=now()))
         return self._relay.drained.wait(_LAST_GRACE)

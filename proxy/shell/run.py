@@ -59,8 +59,10 @@ def _forward_signals(process: AgentProcess) -> None:
 
 
 def _drain(process: AgentProcess, drain: Callable[[], object]) -> None:
-    drain()
-    _pass_on(process, signal.SIGTERM)
+    try:
+        drain()
+    finally:
+        _pass_on(process, signal.SIGTERM)
 
 
 def _pass_on(process: AgentProcess, number: int) -> None:

@@ -90,6 +90,20 @@ def test_a_drain_in_vain_says_so(start: Start) -> None:
     assert Operator(sidecar).post("/drain?seconds=0")[::2] == (503, b'{"drained":false}\n')
 
 
+@pytest.mark.parametrize("time", ["1e300", "inf"])
+def test_a_drain_may_have_all_the_time_there_is(start: Start, time: str) -> None:
+    sidecar, client = at_work(start, "--drain-timeout", time)
+    sidecar.signal(signal.SIGTERM)
+    Operator(sidecar).until_draining()
+    client.notify("_puppet/finish", {"text": "Half of it is done."})
+    assert sidecar.wait() == -signal.SIGTERM
+
+
+def test_an_operator_who_says_no_time_gives_that_of_the_settings(start: Start) -> None:
+    sidecar = start(["cat"], "--drain-timeout", "86400")
+    assert Operator(sidecar).post("/drain")[::2] == (200, b'{"drained":true}\n')
+
+
 @pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "soon", "3601"])
 def test_a_time_that_is_none_is_refused(start: Start, seconds: str) -> None:
     sidecar = start(["cat"])
