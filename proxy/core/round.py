@@ -37,6 +37,10 @@ class Round(Struct):
     open_calls: frozenset[str] = frozenset()
     """Those that have not ended."""
 
+    def lasted(self, now: int) -> int:
+        """The milliseconds since its start; none if the clock was set back meanwhile."""
+        return max(0, now - self.started)
+
     def said(self, text: str, message: object) -> None:
         """The agent said something; only the end of its last message is kept."""
         if message != self.message:

@@ -121,7 +121,7 @@ def on_update(connection: Connection, event: FromAgent) -> None:
         return
     if not driver.round.spoke:
         driver.round.spoke = True
-        connection.record(RoundSpoke(connection.now - driver.round.started))
+        connection.record(RoundSpoke(driver.round.lasted(connection.now)))
     if kind == acp.MESSAGE_CHUNK:
         text = at(update, "content", "text")
         driver.round.said(text if isinstance(text, str) else "", update.get("messageId"))
@@ -172,7 +172,7 @@ def _end(connection: Connection, session: Session, stop: str, error: str, result
     current, meter = driver.round, meter_of(connection, session)
     tokens, kinds = meter.read(result), meter.split(result)
     tokens = (current.tokens or None) if tokens is None else tokens
-    ended = Ended(stop, error, current.text, current.tools, now - current.started)
+    ended = Ended(stop, error, current.text, current.tools, current.lasted(now))
     verdict, changes = driver.end_round(ended, tokens, now)
     connection.rounds -= 1
     connection.record(RoundEnded(stop if stop in _STOPS else "other", ended.milliseconds, len(current.open_calls)))

@@ -110,6 +110,16 @@ def test_the_first_message_or_tool_call_of_a_round_is_told_with_its_time() -> No
     assert [fact for fact in play.facts if isinstance(fact, RoundSpoke)] == [RoundSpoke(1000)]
 
 
+def test_a_clock_that_is_set_back_makes_no_time_negative() -> None:
+    play = plain_at_work()
+    play.now -= 3_600_000
+    for line in (said("Hello"), update("tool_call", toolCallId="1", title="Look"), DONE):
+        play.feed("agent", line)
+    assert [fact.milliseconds for fact in play.facts if isinstance(fact, RoundSpoke | RoundEnded)] == [0, 0]
+    play.let_timers_run()
+    assert [fact for fact in play.facts if isinstance(fact, BackedOff)] == []
+
+
 def test_the_kinds_of_tokens_of_a_round_are_told() -> None:
     play = plain_at_work()
     usage = {"totalTokens": 9, "inputTokens": 5, "outputTokens": 4}
