@@ -121,11 +121,13 @@ class Emulated:
         stage.set()
         stage.asked(1)
         done(scene.control("clear"))
+        self._rests()
         stage.set()
         stage.asked(1)
         done(scene.control("set", objective="Pause it"))
         stage.asked(2)
         done(scene.control("pause"))
+        self._rests()
         stage.set()
         stage.asked(1)
 
@@ -150,6 +152,11 @@ class Emulated:
         stage.release(4)
         self.scene.expect("complete")
         self._used(330 + 110 + 330)
+
+    def _rests(self) -> None:
+        """Have a prompt answered, which waits for the end of the round that is broken off."""
+        self.scene.model.script(say("yes"))
+        ended(self.scene.prompt("are you there?").reply())
 
     def _used(self, tokens: int) -> None:
         self.scene.expect_goal("the tokens of all rounds", lambda goal: goal.get("tokensUsed") == tokens)
@@ -318,7 +325,9 @@ TOTALS: Final[list[tuple[str, tuple[str, ...], Told]]] = [
 ]
 
 
-@pytest.mark.parametrize("how", ["{metric}", 'sum_over_time(goalproxy:growth{{metric="{metric}"}}[1h])'])
+@pytest.mark.parametrize(
+    "how", ["{metric}", 'sum_over_time(goalproxy:growth{{metric="{metric}"}}[1h])'], ids=["value", "growth"]
+)
 @pytest.mark.parametrize(("metric", "labels", "expected"), TOTALS, ids=[metric for metric, *_ in TOTALS])
 def test_totals_are_what_was_done_though_all_have_ended_and_the_exporter_is_a_new_one(
     host_at_rest: Host, how: str, metric: str, labels: tuple[str, ...], expected: Told
