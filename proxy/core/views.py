@@ -23,6 +23,7 @@ class GoalView(Struct, frozen=True, rename="camel", omit_defaults=True):
     owner: Owner
     status: Status
     working: bool
+    working_since: int | None = None
     waits_for: str | None = None
     next_round_at: int | None = None
     created_at: int | None = None
@@ -54,6 +55,7 @@ def _view(connection: Connection, session: Session) -> GoalView | None:
         "native" if driver is None else "emulated",
         goal.status,
         working,
+        driver.round.started if driver is not None and driver.round is not None else None,
         waits_for,
         driver.not_before if driver is not None and waits_for == _NEXT_ROUND else None,
         goal.created_at if goal.dated else None,

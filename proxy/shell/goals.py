@@ -88,7 +88,7 @@ def _lines(answer: Answer) -> Iterator[str]:
             yield ", ".join([f"{_plain(goal['sessionId'])}  {goal['status']}", *_numbers(goal)])
             yield from (f"     {_plain(line)}" for line in goal.get("objective", "").splitlines())
             if goal["working"]:
-                yield "     is worked for"
+                yield f"     is worked for{_since(goal)}"
             elif "waitsFor" in goal:
                 yield f"     waits for {goal['waitsFor']}{_when(goal)}"
             if "lastReason" in goal:
@@ -107,6 +107,14 @@ def _numbers(goal: dict[str, Any]) -> Iterator[str]:
 def _plain(text: str) -> str:
     """Text that a model may have written, without anything that a terminal would obey."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def _since(goal: dict[str, Any]) -> str:
+    return (
+        f", in a round that began {time.time() - goal['workingSince'] / 1000:.0f} s ago"
+        if "workingSince" in goal
+        else ""
+    )
 
 
 def _when(goal: dict[str, Any]) -> str:

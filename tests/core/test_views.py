@@ -34,6 +34,7 @@ def test_a_goal_that_is_worked_for_waits_for_nothing() -> None:
     assert (view["sessionId"], view["owner"], view["status"], view["working"]) == ("s", "emulated", "active", True)
     assert (view["objective"], view["iterations"]) == ("Ship it", 1)
     assert "waitsFor" not in view
+    assert view["workingSince"] == play.now
     assert view["createdAt"] <= play.now
 
 
