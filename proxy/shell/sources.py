@@ -31,7 +31,7 @@ class Sources(NamedTuple):
 def sources(named: Sequence[Path], *, all_users: bool = False) -> Sources:
     """Where to look if these directories are named; without any, where the settings say. Raises UsageError."""
     configured = load({}, None).registry
-    if not named and configured not in (None, OFF):
+    if not named and configured and configured != OFF:
         named = [Path(configured)]
     return Sources(named, all_users)
 
@@ -42,7 +42,7 @@ def _usual() -> Iterator[tuple[Path, int]]:
     The name says whose it is, and has to be right.
     """
     session = [(path, path.parent.name) for path in Path("/run/user").glob("*/goalproxy")]
-    other = [(path, path.name.rpartition("-")[2]) for path in Path(tempfile.gettempdir()).glob("goalproxy-*")]
+    other = [(path, path.name.removeprefix("goalproxy-")) for path in Path(tempfile.gettempdir()).glob("goalproxy-*")]
     for path, user in session + other:
         with contextlib.suppress(OSError):
             if user == str(path.lstat().st_uid):

@@ -228,12 +228,21 @@ def test_other_directories_are_looked_at_instead_each_once(
         assert export(usual=True).samples()[GOALS_STARTED] == 10
 
 
+def test_a_setting_that_is_empty_is_none(run: Run, registry: Path, tmp_path: Path, env: dict[str, str]) -> None:
+    ended(registry, 3)
+    env["GOALPROXY_REGISTRY"] = ""
+    file = tmp_path / "metrics.prom"
+    assert run(["exporter", "--once", "--textfile", str(file)]).returncode == 0
+    assert 'goalproxy_goals_started_total{agent="a",owner="native"} 3.0' in file.read_text()
+    assert not (tmp_path / ".lock").exists()
+
+
 def test_all_users_are_those_whose_name_is_on_the_directory_that_they_own(
     registry: Path, export: Export, tmp_path: Path, env: dict[str, str]
 ) -> None:
     env["TMPDIR"] = str(tmp_path / "t")
     ended(registry, 3)
-    for owner, name in ((12345, "12345"), (12345, "12346"), (12345, "nobody")):
+    for owner, name in ((12345, "12345"), (12345, "12346"), (12345, "nobody"), (12345, "x-12345")):
         ended(tmp_path / "t" / f"goalproxy-{name}", 10)
         try:
             os.chown(tmp_path / "t" / f"goalproxy-{name}", owner, owner)
