@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import http.client
-import json
 import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Final
+
+import msgspec
+from msgspec import Struct
 
 from goalproxy.metrics.discovery import Sidecar
+from goalproxy.proxy.core.views import GoalView
 
 from .ledger import look
-from .log import complain
+from .log import complain, plain
 from .registry import Unusable
 from .sources import Sources
 
 _PATIENCE = 5.0
 """Seconds that a directory or a sidecar has to answer. A sidecar loads its server with the first question."""
 _AT_ONCE = 16
+_LARGEST = 16 << 20
+"""Bytes of an answer."""
+_GOALS: Final = msgspec.json.Decoder(list[GoalView])
 
 
-class Answer(NamedTuple):
-    """What a sidecar says of its goals, see ``GoalView``; ``goals`` is None if it gave no answer."""
+class Answer(Struct, frozen=True):
+    """What a sidecar says of its goals; ``goals`` is None if it gave no answer that makes sense."""
 
     pid: int
     agent: str
-    goals: list[dict[str, Any]] | None
+    goals: list[GoalView] | None
 
 
 def ask(sources: Sources) -> list[Answer]:
@@ -57,7 +63,7 @@ def _ask(sidecar: Sidecar) -> Answer:
             end.connect(sidecar.socket or "")
             connection.sock = end
             connection.request("GET", "/goals")
-            goals = json.loads(connection.getresponse().read())
+            goals = _GOALS.decode(connection.getresponse().read(_LARGEST))
         except (OSError, ValueError, http.client.HTTPException):
             goals = None
     return Answer(sidecar.pid, sidecar.agent, goals)
@@ -65,8 +71,7 @@ def _ask(sidecar: Sidecar) -> Answer:
 
 def print_json(answers: Sequence[Answer]) -> None:
     """Print the answers as a JSON array."""
-    json.dump([answer._asdict() for answer in answers], sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(answers)).decode() + "\n")
 
 
 def print_text(answers: Sequence[Answer]) -> None:
@@ -74,8 +79,8 @@ def print_text(answers: Sequence[Answer]) -> None:
     if not answers:
         sys.stdout.write("No sidecar runs.\n")
     for answer in answers:
-        sys.stdout.write(f"sidecar {answer.pid}, {answer.agent}\n")
-        sys.stdout.writelines(f"  {line}\n" for line in _lines(answer))
+        sys.stdout.write(f"sidecar {answer.pid}, {plain(answer.agent)}\n")
+        sys.stdout.writelines(f"  {plain(line)}\n" for line in _lines(answer))
 
 
 def _lines(answer: Answer) -> Iterator[str]:
@@ -85,38 +90,31 @@ def _lines(answer: Answer) -> Iterator[str]:
         yield "no goal"
     else:
         for goal in answer.goals:
-            yield ", ".join([f"{_plain(goal['sessionId'])}  {goal['status']}", *_numbers(goal)])
-            yield from (f"     {_plain(line)}" for line in goal.get("objective", "").splitlines())
-            if goal["working"]:
+            yield ", ".join([f"{goal.session_id}  {goal.status}", *_numbers(goal)])
+            yield from (f"     {line}" for line in (goal.objective or "").splitlines())
+            if goal.working:
                 yield f"     is worked for{_since(goal)}"
-            elif "waitsFor" in goal:
-                yield f"     waits for {goal['waitsFor']}{_when(goal)}"
-            if "lastReason" in goal:
-                yield f"     last reason: {_plain(goal['lastReason'])}"
+            elif goal.waits_for is not None:
+                yield f"     waits for {goal.waits_for}{_when(goal)}"
+            if goal.last_reason is not None:
+                yield f"     last reason: {goal.last_reason}"
 
 
-def _numbers(goal: dict[str, Any]) -> Iterator[str]:
-    if "iterations" in goal:
-        yield f"round {goal['iterations']}"
-    if "tokensUsed" in goal:
-        yield f"{goal['tokensUsed']}{' of ' + str(goal['tokenBudget']) if 'tokenBudget' in goal else ''} tokens"
-    if "timeUsedSeconds" in goal:
-        yield f"{goal['timeUsedSeconds']} s"
+def _numbers(goal: GoalView) -> Iterator[str]:
+    if goal.iterations is not None:
+        yield f"round {goal.iterations}"
+    if goal.tokens_used is not None:
+        yield f"{goal.tokens_used}{'' if goal.token_budget is None else f' of {goal.token_budget}'} tokens"
+    if goal.time_used_seconds is not None:
+        yield f"{goal.time_used_seconds} s"
 
 
-def _plain(text: str) -> str:
-    """Text that a model may have written, without anything that a terminal would obey."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+def _since(goal: GoalView) -> str:
+    if goal.working_since is None:
+        return ""
+    return f", in a round that began {time.time() - goal.working_since / 1000:.0f} s ago"
 
 
-def _since(goal: dict[str, Any]) -> str:
-    return (
-        f", in a round that began {time.time() - goal['workingSince'] / 1000:.0f} s ago"
-        if "workingSince" in goal
-        else ""
-    )
-
-
-def _when(goal: dict[str, Any]) -> str:
-    left = goal["nextRoundAt"] / 1000 - time.time() if "nextRoundAt" in goal else 0
+def _when(goal: GoalView) -> str:
+    left = 0 if goal.next_round_at is None else goal.next_round_at / 1000 - time.time()
     return f", in {left:.0f} s" if left >= 1 else ""

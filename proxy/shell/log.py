@@ -71,8 +71,13 @@ class Log:
 def complain(text: str) -> None:
     """Write a line for the person who started the program, if anybody can read it."""
     with contextlib.suppress(OSError, AttributeError):
-        sys.stderr.write(f"goalproxy: {text}\n")
+        sys.stderr.write(f"goalproxy: {plain(text)}\n")
         sys.stderr.flush()
+
+
+def plain(text: str) -> str:
+    """Text that anybody may have written, without anything that a terminal would obey."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def _is_warning(fact: facts.Fact) -> bool:

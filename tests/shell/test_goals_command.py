@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
+
+from goalproxy.proxy.shell.registry import Registration
 
 from .client import Client, Operator
 from .conftest import Run, Start
@@ -74,6 +80,31 @@ def test_a_sidecar_that_hangs_is_named_and_the_others_are_shown(start: Start, ru
     shown = lines(ended.stdout)
     assert shown[shown.index(f"sidecar {hung.pid}, unknown") + 1] == "  gave no answer"
     assert shown[shown.index(f"sidecar {other.pid}, unknown") + 1] == "  no goal"
+
+
+def test_nothing_that_a_terminal_would_obey_is_printed_whoever_said_it(start: Start, run: Run) -> None:
+    sidecar = start(scripted("goals", json.dumps({"agentInfo": {"name": "\x1b[31mred", "version": "1"}})))
+    Client(sidecar).open()
+    assert lines(run(["goals"]).stdout) == [f"sidecar {sidecar.pid}, \\x1b[31mred", "  no goal"]
+
+
+@pytest.mark.parametrize("body", ["null", "[7]", '[{"sessionId": 7}]', '[{"status": "active"}]', "["])
+def test_what_makes_no_sense_is_no_answer(run: Run, tmp_path: Path, body: str) -> None:
+    registration = Registration(tmp_path / "goalproxy")
+    listener = registration.listen()
+    assert listener is not None
+    with listener, ThreadPoolExecutor() as pool:
+        pool.submit(_answer, listener, body)
+        ended = run(["goals"])
+    assert (ended.returncode, lines(ended.stdout)[1:], ended.stderr) == (1, ["  gave no answer"], b"")
+
+
+def _answer(listener: socket.socket, body: str) -> None:
+    """Give one answer to whoever asks."""
+    end, _ = listener.accept()
+    with end:
+        end.recv(1 << 16)
+        end.sendall(f"HTTP/1.0 200 OK\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
 
 
 def test_a_sidecar_that_has_ended_is_not_asked(start: Start, run: Run) -> None:

@@ -167,6 +167,13 @@ def test_a_sidecar_whose_disk_is_full_relays(start: Start, tmp_path: Path) -> No
     assert sidecar.errors.rest().decode() == f"goalproxy: cannot leave metrics in {tmp_path / 'r'}: File too large\n"
 
 
+def test_a_path_makes_a_terminal_do_nothing(start: Start) -> None:
+    sidecar = start(["cat"], "--registry", "/dev/null/\x1b[31m")
+    assert sidecar.finish() == 0
+    wanted = "goalproxy: cannot leave metrics in /dev/null/\\x1b[31m: Not a directory\n"
+    assert sidecar.errors.rest().decode() == wanted
+
+
 def test_a_sidecar_without_a_registry_leaves_nothing(start: Start, tmp_path: Path) -> None:
     sidecar = start(["cat"], "--registry", "off")
     assert relays(sidecar)
