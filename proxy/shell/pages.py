@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from aiohttp import web
@@ -48,7 +50,28 @@ async def listen(served: web.Application, listener: socket.socket) -> None:
 
 @web.middleware
 async def refuse_browsers(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse requests that a web page in the user's browser makes: they name where they come from."""
-    if "Origin" in request.headers:
-        raise web.HTTPForbidden(text="requests of web pages are refused\n")
+    """Refuse requests that a web page in the user's browser makes.
+
+    They name where they come from; or they reach this host's loopback under a name of the page's own, which its owner
+    has resolved to there, so that the browser takes us for the page's own server.
+    """
+    if "Origin" in request.headers or (_came_by_loopback(request) and not _is_ours(request.headers.get("Host"))):
+        raise web.HTTPForbidden(text="requests of web pages are refused; ask for localhost, or for an address\n")
     return await handler(request)
+
+
+def _came_by_loopback(request: web.Request) -> bool:
+    name = request.transport.get_extra_info("sockname") if request.transport is not None else None
+    if not isinstance(name, tuple):  # A Unix socket, which no browser opens.
+        return False
+    address = ip_address(name[0])
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+def _is_ours(host: str | None) -> bool:
+    """Whether nobody else can have a host's name resolved: it is an address, or always this host, or there is none."""
+    try:
+        name = urlsplit(f"//{host or 'localhost'}").hostname or ""
+        return name.rstrip(".") == "localhost" or bool(ip_address(name))
+    except ValueError:
+        return False

@@ -22,6 +22,14 @@ def sidecar(start: Start) -> Sidecar:
     return start(["cat"], "--admin", "127.0.0.1:0")
 
 
+def needs_version_6() -> None:
+    """Skip the test where there is no version 6 of the protocol."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError as error:
+        pytest.skip(f"no IPv6 here: {error}")
+
+
 def test_the_address_is_printed_to_stderr_and_the_page_is_there(sidecar: Sidecar) -> None:
     line = sidecar.errors.line().decode()
     found = re.fullmatch(r"goalproxy: metrics on http://127\.0\.0\.1:(\d+)/metrics\n", line)
@@ -66,10 +74,7 @@ def test_scrapes_go_on_while_the_client_does_not_read(sidecar: Sidecar) -> None:
 
 
 def test_the_server_can_listen_on_version_6_of_the_protocol(start: Start) -> None:
-    try:
-        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-    except OSError as error:
-        pytest.skip(f"no IPv6 here: {error}")
+    needs_version_6()
     admin = Admin(start(["cat"], "--admin", "[::1]:0"))
     assert admin.url.startswith("http://[::1]:")
     assert "goalproxy_agent_up" in admin.page()
@@ -187,6 +192,24 @@ def test_web_pages_in_the_users_browser_are_refused(sidecar: Sidecar, path: str)
     assert admin.post(path, b"debug", Origin="http://example.org")[0] == 403
     assert admin.get("/log-level")[2] == b"warning\n"
     assert b'"draining":false' in admin.get("/readyz")[2]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:0", "0.0.0.0:0", "[::]:0"])
+def test_a_name_that_somebody_has_resolved_to_this_host_is_refused(start: Start, address: str) -> None:
+    if address.startswith("["):
+        needs_version_6()
+    admin = Admin(start(["cat"], "--admin", address))
+    for host, status in {
+        "rebound.example:9464": 403,
+        "127.0.0.1.rebound.example": 403,
+        "[": 403,
+        "localhost:9464": 200,
+        "LOCALHOST.": 200,
+        "127.0.0.1:9464": 200,
+        "192.0.2.1": 200,
+        "[::1]:9464": 200,
+    }.items():
+        assert (host, admin.get("/goals", Host=host)[0]) == (host, status)
 
 
 def test_the_admin_server_can_be_on_a_unix_socket_of_ones_own(start: Start, tmp_path: Path) -> None:
