@@ -5,30 +5,45 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
+from goalproxy.proxy.errors import Failure
 from goalproxy.proxy.settings import Settings
 
 from .process import AgentProcess, leave
+
+if TYPE_CHECKING:
+    import socket
 
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def run(command: Sequence[str], settings: Settings) -> None:
     """Run the sidecar, and end this process as the agent ended. Raises Failure; nothing runs then."""
-    listener = None
-    if settings.admin is not None:
-        from .listeners import bind  # noqa: PLC0415 - only where it is wanted
-
-        listener = bind(settings.admin)
     if settings.otlp is not None:
         from .otlp import endpoint  # noqa: PLC0415 - only where it is wanted
 
         endpoint(settings.otlp)
-    process = AgentProcess(command)
+    if settings.admin is None:
+        listener, process = None, AgentProcess(command)
+    else:
+        listener, process = _start_with_admin(settings.admin, command)
     _forward_signals(process)
     from .sidecar import serve  # noqa: PLC0415 - the agent starts while it is loaded
 
     leave(serve(process, command, settings, listener))
+
+
+def _start_with_admin(address: str, command: Sequence[str]) -> tuple[socket.socket, AgentProcess]:
+    """Take the admin server's address, and start the agent if it can be had."""
+    from .listeners import bind, release  # noqa: PLC0415 - only where it is wanted
+
+    listener = bind(address)
+    try:
+        return listener, AgentProcess(command)
+    except Failure:
+        release(listener)
+        raise
 
 
 def _forward_signals(process: AgentProcess) -> None:

@@ -221,6 +221,12 @@ def test_the_admin_server_can_be_on_a_unix_socket_of_ones_own(start: Start, tmp_
     assert not path.exists()
 
 
+def test_an_agent_that_cannot_be_started_leaves_no_unix_socket(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "admin.sock"
+    assert run(["--admin", f"unix:{path}", "--", "no-such-agent"]).returncode == 127
+    assert not path.exists()
+
+
 def test_a_unix_socket_that_was_left_over_is_replaced_and_one_in_use_is_not(
     start: Start, run: Run, tmp_path: Path
 ) -> None:
