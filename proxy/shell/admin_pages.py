@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from aiohttp import web
@@ -42,9 +43,11 @@ class _Pages:
     def __init__(self, operator: Operator, *, with_text: bool) -> None:
         self._operator = operator
         self._with_text = with_text
+        self._prober = ThreadPoolExecutor(1, "livez")
+        """A thread that nobody else takes: those of the loop may all be waiting for a relay that is held up."""
 
     async def livez(self, _: web.Request) -> web.Response:
-        if await asyncio.to_thread(self._operator.lives):
+        if await asyncio.get_running_loop().run_in_executor(self._prober, self._operator.lives):
             return web.Response(text="ok\n")
         return web.Response(text="the relay does not answer\n", status=503)
 
