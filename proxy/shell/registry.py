@@ -41,10 +41,22 @@ class Unusable(Exception):
 def default_directory(environment: Mapping[str, str] = os.environ) -> Path:
     """The user's own directory, on this host and until its next start."""
     base = environment.get("XDG_RUNTIME_DIR")
-    if base:
+    if base and _is_users(base):
         return Path(base) / "goalproxy"
-    shared = environment.get("TMPDIR") or "/tmp"  # noqa: S108 - ``prepare`` refuses what others could play with
-    return Path(shared) / f"goalproxy-{os.getuid()}"
+    return temporary(environment) / f"goalproxy-{os.geteuid()}"
+
+
+def temporary(environment: Mapping[str, str] = os.environ) -> Path:
+    """The directory for temporary files."""
+    return Path(environment.get("TMPDIR") or "/tmp")  # noqa: S108 - ``prepare`` refuses what others could play with
+
+
+def _is_users(base: str) -> bool:
+    """Whether a directory is ours: who becomes another user may keep the variables of the one before."""
+    try:
+        return Path(base).stat().st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 class Registration:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from goalproxy.proxy.settings import load
 
-from .registry import OFF, default_directory
+from .registry import OFF, default_directory, temporary
 
 
 class Sources(NamedTuple):
@@ -42,7 +41,7 @@ def _usual() -> Iterator[tuple[Path, int]]:
     The name says whose it is, and has to be right.
     """
     session = [(path, path.parent.name) for path in Path("/run/user").glob("*/goalproxy")]
-    other = [(path, path.name.removeprefix("goalproxy-")) for path in Path(tempfile.gettempdir()).glob("goalproxy-*")]
+    other = [(path, path.name.removeprefix("goalproxy-")) for path in temporary().glob("goalproxy-*")]
     for path, user in session + other:
         with contextlib.suppress(OSError):
             if user == str(path.lstat().st_uid):

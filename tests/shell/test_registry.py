@@ -201,6 +201,23 @@ def test_without_a_login_session_the_usual_place_is_for_temporary_files(
     assert numbers(tmp_path / f"goalproxy-{os.getuid()}")
 
 
+@pytest.mark.parametrize("owner", [None, 12345])
+def test_a_runtime_directory_that_is_not_the_users_is_left_alone(
+    start: Start, tmp_path: Path, env: dict[str, str], owner: int | None
+) -> None:
+    runtime = tmp_path / "runtime"
+    if owner is not None:
+        _of_another_user(runtime)
+    env["XDG_RUNTIME_DIR"] = str(runtime)
+    env["TMPDIR"] = str(tmp_path)
+    sidecar = start(["cat"])
+    assert relays(sidecar)
+    assert numbers(tmp_path / f"goalproxy-{os.getuid()}")
+    assert not (runtime / "goalproxy").exists()
+    assert sidecar.finish() == 0
+    assert sidecar.errors.rest() == b""
+
+
 def test_the_agent_does_not_hold_the_lock_of_the_sidecar(start: Start, tmp_path: Path) -> None:
     sidecar = start(["cat"])
     assert relays(sidecar)
