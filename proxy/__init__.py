@@ -8,7 +8,8 @@ wire     Lines, envelopes, exact edits, the names of ACP and of the goal extensi
 goal     What a goal is: **status**, **report** (what an agent says), **snapshot** (what a client sees), **control** and
          **command** (what a client asks), and the **tracker** that keeps them in order for one session.
 core     The **engine**: an **event** comes in, **actions** come out. **Sessions**, **turns**, pending controls.
-shell    Threads, pipes, processes, signals, timers, the admin server. Decides nothing.
+shell    Threads, pipes, processes, signals, timers; the **registry** where sidecars leave their numbers, the
+         **exporter** that reads them, the **operator** who asks a sidecar. Decides nothing.
 
 Beside this room: **mappers** know the dialects of agents, **metrics** turn **facts** into numbers.
 
