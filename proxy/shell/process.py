@@ -95,10 +95,13 @@ def _state(status: Path) -> tuple[int, str]:
 
 
 def leave(status: int) -> None:
-    """End this process as the agent ended: with its exit code, or by its signal (without a second core dump)."""
+    """End this process as the agent ended: with its exit code, or by its signal (without a second core dump).
+
+    Another thread than the main one can do so for signals that have no handler.
+    """
     if status < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        with contextlib.suppress(OSError):  # SIGKILL has no handler to reset.
+        with contextlib.suppress(OSError, ValueError):  # SIGKILL has no handler to reset.
             signal.signal(-status, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {-status})
         os.kill(os.getpid(), -status)

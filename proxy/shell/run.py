@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     import socket
 
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_LEAVING = 10.0
+"""Seconds in which the proxy leaves as an agent did that ended during a drain, unless the client does not read."""
 
 
 def run(command: Sequence[str], settings: Settings) -> None:
@@ -59,12 +62,14 @@ def _forward_signals(process: AgentProcess) -> None:
     """
     forwarded = {number for number in _FORWARDED if signal.getsignal(number) is not signal.SIG_IGN}
     signal.pthread_sigmask(signal.SIG_BLOCK, forwarded)
+    for each in forwarded:
+        signal.signal(each, signal.SIG_DFL)  # Python's own handler of SIGINT would keep that from ending the process.
 
     def forward() -> None:
         while True:
             number = signal.sigwait(forwarded)
             drain = process.drain
-            if number == signal.SIGTERM and drain is not None:
+            if number == signal.SIGTERM and drain is not None and not process.ended.is_set():
                 process.drain = None
                 threading.Thread(target=_drain, args=(process, drain), name="drain", daemon=True).start()
             else:
@@ -77,11 +82,12 @@ def _drain(process: AgentProcess, drain: Callable[[], object]) -> None:
     try:
         drain()
     finally:
-        _pass_on(process, signal.SIGTERM)
+        _pass_on(process, signal.SIGTERM, patience=_LEAVING)
 
 
-def _pass_on(process: AgentProcess, number: int) -> None:
+def _pass_on(process: AgentProcess, number: int, patience: float = 0.0) -> None:
     process.signals.add(number)
     process.signal(number)
     if process.ended.is_set():
+        time.sleep(patience)
         leave(-number)

@@ -115,3 +115,20 @@ def test_a_signal_that_is_ignored_from_the_start_stays_ignored(start: Start, nam
 def _assert_echoes(sidecar: Sidecar) -> None:
     sidecar.input.write(b'{"jsonrpc":"2.0","method":"a"}\n')
     assert sidecar.output.line() == b'{"jsonrpc":"2.0","method":"a"}\n'
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_ends_the_proxy_whose_agent_has_ended_and_whose_client_does_not_read(start: Start, name: str) -> None:
+    agent = """
+        import os, select
+        while select.select([], [1], [], 0.5)[1]:
+            os.write(1, b"x" * 100 + bytes([10]))
+        os.write(2, b"full" + bytes([10]))
+    """
+    sidecar = start(python(agent))
+    assert sidecar.errors.line() == b"full\n"
+    assert sidecar.still_runs(0.5), "the client may still read"
+    number = signal.Signals[name]
+    sidecar.signal(number)
+    assert sidecar.wait() == -number
+    assert sidecar.errors.rest() == b""
