@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import threading
 import time
 from typing import IO, Final, Literal, NamedTuple
@@ -24,6 +25,15 @@ _POLL: Final = 0.02
 """Seconds between two looks at whether the command has ended."""
 _KILL_GRACE: Final = 2.0
 """Seconds that a killed command may take to be gone."""
+
+_SHELL: Final = """
+import os, signal, sys
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_SETMASK, ())
+os.execv("/bin/sh", ["/bin/sh", "-c", sys.argv[1]])
+"""
+"""Becomes a shell that gets signals as any other program: those that the proxy blocks are so in all that it starts."""
 
 How = Literal["passed", "failed", "timeout", "killed", "cannot_start"]
 
@@ -106,7 +116,7 @@ def _start(command: str, directory: str) -> subprocess.Popen[bytes]:
     """Start the command as the leader of its own session, and so without a terminal. Raises OSError or ValueError."""
     with _running_lock:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", command],
+            [sys.executable, "-ISc", _SHELL, command],
             cwd=directory,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,8 +104,7 @@ class GoalServices:
     def _check(self, action: RunCheck) -> None:
         from .check import run_check  # noqa: PLC0415 - only where a check is wanted
 
-        started = time.monotonic()
         check = run_check(self._settings.check or "false", action.directory or ".", self._settings.check_timeout)
         said = one_line(check.tail[-_TAIL:]) or check.how
         reason = f"The check passed: {said}" if check.passed else f"The check did not pass ({check.how}): {said}"
-        self.emit(CheckDone(action.session_id, check.passed, reason, now(), int(1000 * (time.monotonic() - started))))
+        self.emit(CheckDone(action.session_id, check.passed, reason, now(), int(1000 * check.seconds)))

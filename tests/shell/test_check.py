@@ -37,6 +37,18 @@ def test_a_command_that_succeeds_passes(tmp_path: Path) -> None:
     assert 0 < check.seconds < LONG
 
 
+@pytest.mark.parametrize("name", ["TERM", "INT", "PIPE"])
+def test_a_command_gets_signals_as_any_other_program_though_the_proxy_takes_its_own_aside(
+    tmp_path: Path, name: str
+) -> None:
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+    try:
+        check = run_check(f"kill -{name} $$; echo survived", str(tmp_path), LONG)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    assert (check.passed, check.tail) == (False, "")
+
+
 @pytest.mark.parametrize(("command", "tail"), [("echo 2 tests fail; exit 3", "2 tests fail\n"), ("exit 255", "")])
 def test_a_command_that_fails_does_not(tmp_path: Path, command: str, tail: str) -> None:
     assert run_check(command, str(tmp_path), LONG)[:2] == (False, tail)
