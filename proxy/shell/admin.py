@@ -22,7 +22,10 @@ def serve(listeners: Sequence[socket.socket], read: Callable[[], Values], operat
     """
 
     def run() -> None:
-        select.select(listeners, [], [])
+        asked = select.poll()
+        for listener in listeners:
+            asked.register(listener, select.POLLIN)
+        asked.poll()
         import asyncio  # noqa: PLC0415 - slow to load, and most sidecars are never asked anything
 
         asyncio.run(_serve(listeners, read, operator, content=content))

@@ -45,19 +45,28 @@ class _Pages:
         self._with_text = with_text
         self._prober = ThreadPoolExecutor(1, "livez")
         """A thread that nobody else takes: those of the loop may all be waiting for a relay that is held up."""
+        self._probe: asyncio.Future[bool] | None = None
 
     async def livez(self, _: web.Request) -> web.Response:
-        if await asyncio.get_running_loop().run_in_executor(self._prober, self._operator.lives):
-            return web.Response(text="ok\n")
-        return web.Response(text="the relay does not answer\n", status=503)
+        await self._need_relay()
+        return web.Response(text="ok\n")
 
     async def readyz(self, _: web.Request) -> web.Response:
+        await self._need_relay()
         readiness = await asyncio.to_thread(self._operator.readiness)
         return json_page(readiness, status=200 if readiness.ready else 503)
 
     async def goals(self, _: web.Request) -> web.Response:
+        await self._need_relay()
         found = await asyncio.to_thread(self._operator.goals)
         return json_page(found if self._with_text else [view.without_text() for view in found])
+
+    async def _need_relay(self) -> None:
+        """Refuse to wait for a relay that is held up. Those who ask at the same time share one answer."""
+        if self._probe is None or self._probe.done():
+            self._probe = asyncio.get_running_loop().run_in_executor(self._prober, self._operator.lives)
+        if not await asyncio.shield(self._probe):
+            raise web.HTTPServiceUnavailable(text="the relay does not answer\n")
 
     async def level(self, _: web.Request) -> web.Response:
         return web.Response(text=self._operator.level + "\n")

@@ -80,10 +80,12 @@ class Operator:
     def drain(self, seconds: float | None = None) -> bool:
         """Let no round begin any more, and wait until none runs; after so many seconds they are cancelled.
 
-        Without a time, it is that of the settings.
+        Without a time, it is that of the settings. A relay that does not answer is not waited for.
         Returns whether nothing of the proxy's own runs any more.
         """
         self._draining.set()
+        if not self.lives():
+            return False
         self._tell(Drain(at_once=False, now=now()))
         patience = self._drain_seconds if seconds is None else seconds
         if self._relay.drained.wait(min(patience, threading.TIMEOUT_MAX)):
