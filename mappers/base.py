@@ -20,24 +20,28 @@ class Agent(Struct, frozen=True):
     """All that is known of an agent when its mapper is chosen, after its ``initialize`` result.
 
     ``name`` and ``version`` come from ``agentInfo`` (version 2: ``info``), empty if it does not say. ``meta`` is the
-    ``_meta`` of the result, ``protocol`` the version of ACP that is spoken from then on.
+    ``_meta`` of the result, ``protocol`` the version of ACP that is spoken from then on. ``capabilities`` is
+    ``agentCapabilities`` (version 2: ``capabilities``).
     """
 
     name: str
     version: str
     meta: dict[str, Any]
     protocol: int = 1
+    capabilities: dict[str, Any] = {}
 
     @classmethod
     def of(cls, result: dict[str, Any]) -> Agent:
         """Read the result of ``initialize``; what has the wrong type counts as absent."""
         info, meta = result.get("agentInfo") or result.get("info"), result.get("_meta")
         name, version, protocol = at(info, "name"), at(info, "version"), result.get("protocolVersion")
+        capabilities = result.get("agentCapabilities") or result.get("capabilities")
         return cls(
             name if isinstance(name, str) else "",
             version if isinstance(version, str) else "",
             meta if isinstance(meta, dict) else {},
             protocol if isinstance(protocol, int) else 1,
+            capabilities if isinstance(capabilities, dict) else {},
         )
 
 

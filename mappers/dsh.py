@@ -31,7 +31,9 @@ class Dsh(Mapper):
 
     @classmethod
     def why(cls, agent: Agent) -> str | None:
-        if agent.name == "deepseek-harness-acp":
+        # Before 0.1.5 it told nothing of goals. All call themselves 0.0.1; the older ones offered none of these.
+        tells = "mcpCapabilities" in agent.capabilities or "sessionCapabilities" in agent.capabilities
+        if agent.name == "deepseek-harness-acp" and tells:
             return "DSH tells of goals in the results of its model's tools"
         return None
 

@@ -71,6 +71,13 @@ class Refused(ValueError):
         self.code = code
 
 
+def _reason(before: str | None, given: str | None, operation: Operation) -> str | None:
+    """Why a goal is as it is after an operation: what went wrong before is no reason for being complete."""
+    if operation == "edit" or (given is None and operation != "complete"):
+        return before
+    return given
+
+
 class OwnedGoal(Struct, frozen=True):
     """The complete durable state of a goal.
 
@@ -107,7 +114,7 @@ class OwnedGoal(Struct, frozen=True):
             now,
             status=status,
             code=self.code if kept else code,
-            reason=self.reason if kept or reason is None else reason,
+            reason=_reason(self.reason, reason, operation),
         )
 
     def check(self, operation: Operation) -> None:

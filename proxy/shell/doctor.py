@@ -163,7 +163,8 @@ def _missing(mapper: Mapper, rules: Policy, actions: list[str]) -> list[tuple[st
     missing = []
     lacking = [action for action in ACTIONS if action not in actions]
     if lacking:
-        missing.append((f"the controls {', '.join(lacking)}", "update the agent; newer versions take them"))
+        remedy = mapper.no_control or "update the agent; newer versions take them"
+        missing.append((f"the controls {', '.join(lacking)}", remedy))
     if mapper.hides_air and not rules.declares_air:
         missing.append(
             ("the goal's state: the agent was not recognised before it started to speak", "add --agent-kind codex")

@@ -121,7 +121,8 @@ def qwen(**options: Any) -> LogPlay:
 
 def dsh(**options: Any) -> LogPlay:
     """A DSH that tells its model of goals."""
-    return introduced({"agentInfo": {"name": "deepseek-harness-acp", "version": "0.0.1"}}, **options)
+    info = {"name": "deepseek-harness-acp", "version": "0.0.1"}
+    return introduced({"agentInfo": info, "agentCapabilities": {"sessionCapabilities": {}}}, **options)
 
 
 # Lines of Claude's log

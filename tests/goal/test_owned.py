@@ -83,6 +83,16 @@ def test_a_goal_that_goes_on_has_no_code_and_keeps_its_last_reason() -> None:
     assert (goal.code, goal.reason) == (None, "It failed.")
 
 
+def test_what_went_wrong_before_is_no_reason_for_being_complete() -> None:
+    failed = a_goal(reason="Internal error")
+    complete = failed.moved("complete", 9)
+    assert complete is not None
+    assert complete.reason is None
+    checked = failed.moved("complete", 9, reason="The check passed.")
+    assert checked is not None
+    assert checked.reason == "The check passed."
+
+
 def test_only_active_time_counts_and_no_change_loses_it() -> None:
     goal = a_goal().started_round(START + 1500)
     assert goal.active_seconds(START + 2500) == 2

@@ -46,6 +46,23 @@ def test_every_agent_gets_the_mapper_of_its_dialect(name: str, version: str, met
     assert chosen.why(agent), "the reason for the choice is told"
 
 
+@pytest.mark.parametrize(
+    ("capabilities", "mapper"),
+    [
+        ({"mcpCapabilities": {"http": True}, "sessionCapabilities": {"close": {}}}, "Dsh"),
+        ({"promptCapabilities": {"image": False}}, "Silent"),
+        ({}, "Silent"),
+    ],
+)
+def test_a_dsh_that_tells_nothing_of_goals_is_taken_for_one_that_has_none(
+    capabilities: dict[str, Any], mapper: str
+) -> None:
+    """All of them say that they are version 0.0.1."""
+    info = {"name": "deepseek-harness-acp", "version": "0.0.1"}
+    agent = Agent.of({"protocolVersion": 1, "agentInfo": info, "agentCapabilities": capabilities})
+    assert type(choose(agent)).__name__ == mapper
+
+
 def test_every_mapper_says_what_it_is_for() -> None:
     assert all(mapper.dialect and mapper.versions and mapper.__doc__ for mapper in MAPPERS)
     assert len({mapper.dialect for mapper in MAPPERS}) == len(MAPPERS)

@@ -96,6 +96,15 @@ def test_an_agent_that_lacks_some_controls_gives_1_and_names_them(run: Run) -> N
     assert report["missing"][0][0] == "the controls set, resume"
 
 
+def test_an_agent_that_no_update_will_teach_a_control_is_said_to_have_none(run: Run) -> None:
+    info = {"name": "deepseek-harness-acp", "version": "0.0.1"}
+    agent = _introduced(_meta=None, agentInfo=info, agentCapabilities={"sessionCapabilities": {}})
+    _, report = _examined(run, agent)
+    [(what, remedy)] = report["missing"]
+    assert what == "the controls set, pause, resume, clear"
+    assert remedy == "DSH offers no control of goals over ACP; ask its model in a prompt."
+
+
 def test_an_agent_that_hides_its_kind_gives_1_until_it_is_told(run: Run) -> None:
     code, report = _examined(run, _introduced(agentInfo=_CODEX, _meta={}))
     assert (code, report["declared_air"], report["dialect"]) == (1, False, "AIR")
