@@ -44,7 +44,7 @@ lock: ## Write requirements.lock anew from pyproject.toml.
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --upgrade \
 		--custom-compile-command "make lock" --group dev pyproject.toml --output-file requirements.lock
 
-agents: $(READY) ## Install the real agents that the tests use (about 2.8 GB, into .agents).
+agents: $(READY) ## Install the real agents that the tests use (about 3 GB, into .agents).
 	$(BIN)/python -m tests.e2e.install default
 
 agents-all: $(READY) ## Install every build of the real agents (about 5 GB, into .agents).

@@ -346,5 +346,18 @@ AGENTS: Final = (
     ECHO,
     EXAMPLE,
 )
-DEFAULT: Final = (NEWEST, LEGACY, CLAUDE, QWEN, DSH, GEMINI, OPENCODE, VIBE, ECHO, EXAMPLE)
+DEFAULT: Final = (
+    NEWEST,
+    LEGACY,
+    CLAUDE,
+    QWEN,
+    DSH,
+    GEMINI,
+    OPENCODE,
+    QWEN_0_15,
+    ZED_CLAUDE,
+    VIBE,
+    ECHO,
+    EXAMPLE,
+)
 BY_KEY: Final = {agent.key: agent for agent in AGENTS}
