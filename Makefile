@@ -63,6 +63,7 @@ bench: $(READY) ## Measure goalproxy beside its peers.
 	$(NPM) --prefix tests/bench
 	$(BIN)/pip install --quiet --no-deps agent-client-protocol==0.12.1
 	$(BIN)/python tests/bench/bench.py
+	$(BIN)/python tests/bench/scrape.py
 
 clean: ## Remove everything that was installed or built.
 	rm -rf .venv .agents build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*
