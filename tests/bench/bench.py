@@ -176,6 +176,7 @@ def main() -> int:
     options = parse_options()
     chosen = [peer for peer in ALL_PEERS if not options.only or peer.name in options.only]
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_RUNTIME_DIR"] = folder  # What sidecars of a benchmark count is nobody's total.
         try:
             stub = build_stub(Path(folder))
         except (MissingCompilerError, subprocess.CalledProcessError) as error:

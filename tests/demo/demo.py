@@ -18,7 +18,8 @@ class Client:
     """An ACP client on stdio, with goalproxy between it and the agent."""
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "goalproxy.proxy", "--admin", "127.0.0.1:0", "--", sys.executable, str(AGENT)]
+        options = ["--admin", "127.0.0.1:0", "--registry", "off"]
+        command = [sys.executable, "-m", "goalproxy.proxy", *options, "--", sys.executable, str(AGENT)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -60,7 +61,7 @@ class Client:
         """Show the metrics about goals."""
         page = urllib.request.urlopen(self.metrics).read().decode()
         for line in page.splitlines():
-            if line.startswith(SHOWN):
+            if line.startswith(SHOWN) and "_bucket{" not in line:
                 print(f"    {line}")
 
 
