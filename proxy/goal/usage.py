@@ -57,9 +57,8 @@ class UsageMeter:
         if figure is None or not self._cumulative:
             return figure
         before, self._before[kind] = self._before.get(kind, self._start), figure
-        if before is None:
-            return None
-        return figure - before if figure >= before else figure  # A sum that has fallen was begun anew: all is new.
+        # A sum that has fallen counts something else now: it is where counting begins, and says nothing of this prompt.
+        return None if before is None or figure < before else figure - before
 
 
 def total_of(usage: Any) -> int | None:

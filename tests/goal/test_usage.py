@@ -44,9 +44,9 @@ def test_the_sum_of_a_session_counts_as_far_as_it_has_grown() -> None:
     assert [meter.read({"usage": {"totalTokens": total}}) for total in (100, 150, 150)] == [100, 50, 0]
 
 
-def test_a_sum_that_has_fallen_was_begun_anew() -> None:
+def test_a_sum_that_has_fallen_is_where_counting_begins() -> None:
     meter = UsageMeter(cumulative=True, is_new=True)
-    assert [meter.read({"usage": {"totalTokens": total}}) for total in (100, 30, 40)] == [100, 30, 10]
+    assert [meter.read({"usage": {"totalTokens": total}}) for total in (100, 30, 40)] == [100, None, 10]
 
 
 def test_kinds_are_told_apart_as_far_as_the_agent_tells_them() -> None:
