@@ -11,7 +11,7 @@ import pytest
 
 from .client import Operator
 from .conftest import Start
-from .rig import Sidecar, Trigger, difference, python
+from .rig import Sidecar, Trigger, difference, eventually, python
 
 MIB = 1 << 20
 LINE = b'{"jsonrpc":"2.0","method":"a","params":{"t":"' + b"x" * 4000 + b'"}}\n'
@@ -147,26 +147,31 @@ def test_a_client_that_writes_all_before_it_reads_is_not_locked_by_replies_of_th
     assert flood == 2000
 
 
-def held_up(start: Start) -> Sidecar:
-    """A sidecar whose client asks for so much, and reads nothing, that its relay waits."""
+def held_up(start: Start) -> tuple[Sidecar, Operator]:
+    """A sidecar whose client asks for so much, and reads nothing, that its relay waits; and who can say so."""
     sidecar = start(python(_FLOOD + _GOALS_AND_FLOOD), "--drain-timeout", "0")
     sidecar.input.write(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n')
     assert b'"id": 0' in sidecar.output.line()
     sidecar.input.write(b'{"jsonrpc":"2.0","method":"flood"}\n')
     sidecar.errors.until(b"full after")
     bad = b'{"jsonrpc":"2.0","id":1,"method":"_session/goal","params":{"sessionId":"none"}}\n' * 100_000
-    assert sidecar.input.fill(bad) < len(bad), "there is no room for more answers"
-    return sidecar
+    operator = Operator(sidecar)
+
+    def waits() -> bool:
+        return sidecar.input.fill(bad) < len(bad) and operator.get("/livez")[0] == 503
+
+    eventually(waits)
+    return sidecar, operator
 
 
 def test_a_client_that_asks_and_never_reads_holds_up_no_end(start: Start) -> None:
-    sidecar = held_up(start)
+    sidecar, _ = held_up(start)
     sidecar.signal(signal.SIGTERM)
     assert sidecar.wait() == -signal.SIGTERM
 
 
 def test_a_relay_that_is_held_up_is_waited_for_by_nobody_however_many_ask(start: Start) -> None:
-    operator = Operator(held_up(start))
+    _, operator = held_up(start)
     waiting = [operator.connect() for _ in range(40)]
     for number, each in enumerate(waiting):
         each.request("GET", ("/goals", "/readyz", "/livez")[number % 3])
