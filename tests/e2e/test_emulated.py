@@ -130,7 +130,8 @@ def test_three_rounds_complete_the_goal(stage: Stage) -> None:
     assert complete["timeUsedSeconds"] >= 0
     if stage.own.counts is not None:
         total = 110 + 110 + stage.own.counts([(100, 10)] * 3)
-        stage.scene.expect_goal("the tokens of all rounds", lambda goal: goal.get("tokensUsed") == total)
+        if complete.get("tokensUsed") != total:  # It was complete before the last round had ended.
+            stage.scene.expect_goal("the tokens of all rounds", lambda goal: goal.get("tokensUsed") == total)
     for turn, word in ((1, "round 1 of"), (2, "round 2 of"), (3, "round 3 of")):
         assert word in stage.asked(turn)
     assert stage.history() == [None, "active", "complete"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import signal
@@ -172,11 +173,11 @@ def test_a_client_that_asks_and_never_reads_holds_up_no_end(start: Start) -> Non
 
 def test_a_relay_that_is_held_up_is_waited_for_by_nobody_however_many_ask(start: Start) -> None:
     _, operator = held_up(start)
-    waiting = [operator.connect() for _ in range(40)]
-    for number, each in enumerate(waiting):
-        each.request("GET", ("/goals", "/readyz", "/livez")[number % 3])
-    assert operator.post("/drain?seconds=3600")[0] == 503
-    for each in waiting:
-        response = each.getresponse()
-        assert (response.status, response.read()) == (503, b"the relay does not answer\n")
-        each.close()
+    with contextlib.ExitStack() as kept:
+        waiting = [kept.enter_context(contextlib.closing(operator.connect())) for _ in range(40)]
+        for number, each in enumerate(waiting):
+            each.request("GET", ("/goals", "/readyz", "/livez")[number % 3])
+        assert operator.post("/drain?seconds=3600")[0] == 503
+        for each in waiting:
+            response = each.getresponse()
+            assert (response.status, response.read()) == (503, b"the relay does not answer\n")
