@@ -84,9 +84,9 @@ class Operator:
         Returns whether nothing of the proxy's own runs any more.
         """
         self._draining.set()
+        self._tell(Drain(at_once=False, now=now()))
         if not self.lives():
             return False
-        self._tell(Drain(at_once=False, now=now()))
         patience = self._drain_seconds if seconds is None else seconds
         if self._relay.drained.wait(min(patience, threading.TIMEOUT_MAX)):
             return True
